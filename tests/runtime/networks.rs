@@ -74,6 +74,36 @@ fn parameters_are_as_many_as_others_count_and_have_their_names_and_shapes() {
     }
 }
 
+/// A network with 1000 classes as it is recorded in `published.txt`: name, side of the images,
+/// layers, parameters, FLOPs, and the checksum of all layers in the JSON of `divisi network show`.
+fn recorded(network: Published) -> String {
+    let (name, side) = (network.name(), side(network.name()));
+    let graph = published(name, side);
+    let (layers, parameters) = (graph.nodes().len(), graph.parameter_count());
+    let json = serde_json::to_string(graph.nodes()).expect("JSON");
+    let (flops, checksum) = (graph.flops(), hash(&json));
+    format!("{name} {side} {layers} {parameters} {flops} {checksum:016x}")
+}
+
+#[test]
+fn every_published_network_has_the_recorded_layers() {
+    let records = fs::read_to_string(root().join("tests/runtime/published.txt")).expect("records");
+    let networks = Published::all().map(recorded);
+    assert_eq!(
+        networks.collect::<Vec<_>>(),
+        records.lines().collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn every_published_network_answers_the_classes_that_are_asked_for() {
+    for network in Published::all() {
+        let name = network.name();
+        let graph = Builder::Published(network).build(network.input(), 7);
+        assert_eq!(graph.expect(name).output(), Shape::vector(7), "{name}");
+    }
+}
+
 #[test]
 fn parameters_have_the_names_that_weight_files_have() {
     let names = [

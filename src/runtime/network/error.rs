@@ -257,6 +257,9 @@ pub enum GraphError {
         /// Inputs that it has.
         found: usize,
     },
+    /// The data of a published network is damaged; holds the reason.
+    #[error("published network: {0}")]
+    Published(String),
     /// The network has no layers.
     #[error("a network needs at least one layer")]
     Empty,

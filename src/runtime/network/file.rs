@@ -21,6 +21,7 @@ use super::channels::ResponseNorm;
 use super::error::{GraphError, LayerFault};
 use super::graph::{Graph, GraphBuilder, NodeId};
 use super::op::Op;
+use super::origin::ParameterOrigin;
 use super::shape::{Shape, Sides};
 use super::window::{Conv2d, Pool};
 
@@ -34,7 +35,7 @@ pub struct LayersFile {
 /// One layer as written: a flat table, so that an error can report its line.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenLayer {
+pub(super) struct WrittenLayer {
     name: String,
     op: LayerKind,
     from: Option<Vec<String>>,
@@ -118,7 +119,8 @@ impl LayersFile {
     pub fn build(&self, input: Shape) -> Result<Graph, LayerError> {
         let mut builder = GraphBuilder::new(input);
         for layer in &self.layers {
-            add(&mut builder, layer.get_ref()).map_err(|error| LayerError {
+            let added = layer.get_ref().add(&mut builder, Vec::new());
+            added.map_err(|error| LayerError {
                 offset: layer.span().start,
                 error,
             })?;
@@ -129,31 +131,36 @@ impl LayersFile {
     }
 }
 
-fn add(builder: &mut GraphBuilder, layer: &WrittenLayer) -> Result<(), GraphError> {
-    let inputs = match &layer.from {
-        None => vec![builder.last()],
-        Some(names) => names
-            .iter()
-            .map(|name| find(builder, layer, name))
-            .collect::<Result<_, _>>()?,
-    };
-    let mut op = layer.operation()?;
-    if let (Op::MaxPool(pool) | Op::AvgPool(pool), Some(true)) = (&mut op, layer.ceil_mode) {
-        *pool = pool.covering(builder.shape(inputs.first().copied().unwrap_or(NodeId::INPUT)));
-    }
-    builder.add(&layer.name, op, &inputs)?;
-    Ok(())
-}
-
-fn find(builder: &GraphBuilder, layer: &WrittenLayer, name: &str) -> Result<NodeId, GraphError> {
-    builder.find(name).ok_or_else(|| {
-        layer.error(LayerFault::UnknownInput {
-            name: name.to_owned(),
-        })
-    })
-}
-
 impl WrittenLayer {
+    /// Adds the layer. Parameters with an origin are not stored in tensors named after it.
+    pub(super) fn add(
+        &self,
+        builder: &mut GraphBuilder,
+        origins: Vec<(&'static str, ParameterOrigin)>,
+    ) -> Result<(), GraphError> {
+        let inputs = match &self.from {
+            None => vec![builder.last()],
+            Some(names) => names
+                .iter()
+                .map(|name| self.find(builder, name))
+                .collect::<Result<_, _>>()?,
+        };
+        let mut op = self.operation()?;
+        if let (Op::MaxPool(pool) | Op::AvgPool(pool), Some(true)) = (&mut op, self.ceil_mode) {
+            *pool = pool.covering(builder.shape(inputs.first().copied().unwrap_or(NodeId::INPUT)));
+        }
+        builder.add_from(&self.name, op, &inputs, origins)?;
+        Ok(())
+    }
+
+    fn find(&self, builder: &GraphBuilder, name: &str) -> Result<NodeId, GraphError> {
+        builder.find(name).ok_or_else(|| {
+            self.error(LayerFault::UnknownInput {
+                name: name.to_owned(),
+            })
+        })
+    }
+
     fn error(&self, fault: LayerFault) -> GraphError {
         GraphError::Layer {
             layer: self.name.clone(),

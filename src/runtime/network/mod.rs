@@ -25,7 +25,7 @@ pub use by_length::{LengthError, NetworkByLength};
 pub use channels::ResponseNorm;
 pub use dims::{Dims, MAX_RANK};
 pub use error::{GraphError, LayerFault, OpError};
-pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
+pub use graph::{Graph, GraphBuilder, Node, NodeId};
 pub use op::Op;
 pub use origin::{ParameterOrigin, ShiftMask};
 pub use parameters::{Parameter, ParameterRole};

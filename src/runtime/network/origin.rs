@@ -5,10 +5,10 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The source of a parameter's values.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "kebab-case")]
 pub enum ParameterOrigin {
     /// The values of a tensor, in the same order.
@@ -39,7 +39,7 @@ pub enum ParameterOrigin {
 }
 
 /// Windows over an image whose rows and columns were moved around its ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShiftMask {
     /// Rows and columns of the image.
     pub sides: [usize; 2],

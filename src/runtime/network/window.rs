@@ -150,15 +150,6 @@ impl Pool {
         !is_none(&self.overhang)
     }
 
-    /// Returns the windows with averages over only the pixels inside the image.
-    #[must_use]
-    pub const fn inside(self) -> Self {
-        Pool {
-            count_include_pad: false,
-            ..self
-        }
-    }
-
     /// Returns the windows with the overhang that covers all of an image (PyTorch's `ceil_mode`).
     #[must_use]
     pub fn covering(self, image: Shape) -> Self {
@@ -180,15 +171,10 @@ impl Pool {
                 false => 0,
             }
         };
-        self.overhanging(Sides {
+        let overhang = Sides {
             height: missing(height),
             width: missing(width),
-        })
-    }
-
-    /// Returns the windows with `overhang` at the bottom and on the right.
-    #[must_use]
-    pub const fn overhanging(self, overhang: Sides) -> Self {
+        };
         Pool { overhang, ..self }
     }
 

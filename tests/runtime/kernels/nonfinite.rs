@@ -52,6 +52,10 @@ fn layers() -> Vec<(&'static str, Graph)> {
         count_include_pad: true,
         overhang: Sides::square(0),
     };
+    let inside = Pool {
+        count_include_pad: false,
+        ..average
+    };
     vec![
         ("first", conv((3, 9), square.same())),
         ("1×1", conv((20, 6), Conv2d::new(24, 1).biased())),
@@ -83,10 +87,7 @@ fn layers() -> Vec<(&'static str, Graph)> {
             conv((10, 9), Conv2d::new(14, 3).padded(1).grouped(2)),
         ),
         ("average", layer(image, Op::AvgPool(average))),
-        (
-            "inside average",
-            layer(image, Op::AvgPool(average.inside())),
-        ),
+        ("inside average", layer(image, Op::AvgPool(inside))),
         (
             "adaptive",
             layer(

@@ -1,11 +1,10 @@
 //! Densely connected networks (Huang et al., "Densely connected convolutional networks",
-//! section 3), and the published ones (table 1, torchvision's names).
+//! section 3), with torchvision's names.
 
 use serde::{Deserialize, Serialize};
 
 use super::plain::{classify, enter};
-use super::row::{PublishedRow, row};
-use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
+use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Pool, Shape};
 
 /// A 3×3 stem of `2 × growth` channels, then dense blocks of pre-activated
 /// 1×1 (`4 × growth`) and 3×3 (`growth`) convolutions; a transition between two
@@ -62,7 +61,7 @@ fn dense_layer(
     let part = |suffix: &str| format!("{name}.{suffix}");
     let x = norm_relu(b, &part("norm1"), input)?;
     let squeeze = Conv2d::new(4 * growth, 1);
-    let x = b.conv_bn(&part("conv1"), &part("norm2"), squeeze, x, Norm::RELU)?;
+    let x = b.conv_bn_relu(&part("conv1"), &part("norm2"), squeeze, x)?;
     let grow = Conv2d::new(growth, 3).same();
     let x = b.add(part("conv2"), Op::Conv2d(grow), &[x])?;
     b.add(part("concat"), Op::Concat, &[input, x])
@@ -82,30 +81,4 @@ fn transition(b: &mut GraphBuilder, i: usize, input: NodeId) -> Result<NodeId, G
 fn norm_relu(b: &mut GraphBuilder, name: &str, input: NodeId) -> Result<NodeId, GraphError> {
     let x = b.add(name, Op::BatchNorm { eps: 1e-5 }, &[input])?;
     b.add(format!("{name}.relu"), Op::Relu, &[x])
-}
-
-/// The networks of table 1.
-pub(super) const NETWORKS: [PublishedRow; 3] = [
-    row("densenet121", 224, |b, classes| published(b, D121, classes)),
-    row("densenet169", 224, |b, classes| published(b, D169, classes)),
-    row("densenet201", 224, |b, classes| published(b, D201, classes)),
-];
-
-/// Layers of each dense block.
-const D121: [usize; 4] = [6, 12, 24, 16];
-const D169: [usize; 4] = [6, 12, 32, 32];
-const D201: [usize; 4] = [6, 12, 48, 32];
-
-/// Channels each layer adds.
-const GROWTH: usize = 32;
-
-fn published(mut b: GraphBuilder, blocks: [usize; 4], classes: usize) -> Result<Graph, GraphError> {
-    let stem = Conv2d::new(2 * GROWTH, 7).same().strided(2);
-    let (conv, norm) = ("features.conv0", "features.norm0");
-    let x = b.conv_bn(conv, norm, stem, NodeId::INPUT, Norm::RELU)?;
-    let pool = Op::MaxPool(Pool::new(3, 2).padded(1));
-    let x = b.add("features.pool0", pool, &[x])?;
-    let x = dense_blocks(&mut b, GROWTH, &blocks, x)?;
-    let x = norm_relu(&mut b, "features.norm5", x)?;
-    classify(b, "classifier", x, classes)
 }

@@ -1,22 +1,11 @@
 //! Builders of networks by name: families with a few parameters, and networks as they were
 //! published.
 
-mod convnext;
+mod blocks;
 mod densenet;
-mod efficientnet;
-mod googlenet;
-mod inception;
-mod inception_v4;
-mod inverted;
-mod mobilenet;
 mod plain;
 mod published;
-mod regnet;
 mod resnet;
-mod row;
-mod separable;
-mod shufflenet;
-mod squeezenet;
 mod swin;
 mod transformer;
 mod vit;

@@ -1,13 +1,9 @@
-//! Networks without shortcuts: the multi-layer perceptron, VGG-like convolutional networks with
-//! batch norm, and AlexNet and VGG as published, with torchvision's names. All builders use the
-//! entries and heads at the end.
+//! Networks without shortcuts: the multi-layer perceptron, and VGG-like convolutional networks with
+//! batch norm. All builders use the entries and heads at the end.
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{PublishedRow, row};
-use crate::network::{
-    Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape, TensorOp,
-};
+use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Pool, Shape, TensorOp};
 
 /// Fully connected layers with ReLUs between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,105 +65,11 @@ impl Convnet {
                     format!("features.{stage}.{i}.conv"),
                     format!("features.{stage}.{i}.bn"),
                 );
-                x = b.conv_bn(
-                    &conv,
-                    &bn,
-                    Conv2d::new(channels, 3).padded(1),
-                    x,
-                    Norm::RELU,
-                )?;
+                x = b.conv_bn_relu(&conv, &bn, Conv2d::new(channels, 3).padded(1), x)?;
             }
         }
         classify(b, "classifier", x, classes)
     }
-}
-
-/// AlexNet and VGG.
-pub(super) const NETWORKS: [PublishedRow; 3] = [
-    row("alexnet", 224, alexnet),
-    row("vgg16", 224, |b, classes| vgg(b, V16, classes)),
-    row("vgg19", 224, |b, classes| vgg(b, V19, classes)),
-];
-
-/// Channels, kernel, stride and padding of each convolution, and whether a pool follows.
-const FEATURES: [(usize, usize, usize, usize, bool); 5] = [
-    (64, 11, 4, 2, true),
-    (192, 5, 1, 2, true),
-    (384, 3, 1, 1, false),
-    (256, 3, 1, 1, false),
-    (256, 3, 1, 1, true),
-];
-
-/// Builds AlexNet in one column (Krizhevsky, "One weird trick for parallelizing convolutional
-/// neural networks", section 5, footnote 1).
-fn alexnet(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
-    let mut x = NodeId::INPUT;
-    // The features are numbered through: a convolution, its ReLU, a pool.
-    let mut index = 0;
-    for (channels, kernel, stride, padding, pooled) in FEATURES {
-        let conv = Conv2d::new(channels, kernel)
-            .strided(stride)
-            .padded(padding)
-            .biased();
-        x = b.add(format!("features.{index}"), Op::Conv2d(conv), &[x])?;
-        x = b.add(format!("features.{}", index + 1), Op::Relu, &[x])?;
-        index += 2;
-        if pooled {
-            let pool = Op::MaxPool(Pool::new(3, 2));
-            x = b.add(format!("features.{index}"), pool, &[x])?;
-            index += 1;
-        }
-    }
-    dense_head(b, x, 6, [1, 4, 6], classes)
-}
-
-/// 3×3 convolutions of each stage.
-const V16: [usize; 5] = [2, 2, 3, 3, 3];
-const V19: [usize; 5] = [2, 2, 4, 4, 4];
-
-const CHANNELS: [usize; 5] = [64, 128, 256, 512, 512];
-
-/// Builds VGG without batch norm (Simonyan and Zisserman, table 1, configurations D and E).
-fn vgg(mut b: GraphBuilder, stages: [usize; 5], classes: usize) -> Result<Graph, GraphError> {
-    let mut x = NodeId::INPUT;
-    // The features are numbered through: a convolution, its ReLU, a pool.
-    let mut index = 0;
-    for (convolutions, channels) in stages.into_iter().zip(CHANNELS) {
-        for _ in 0..convolutions {
-            let conv = Conv2d::new(channels, 3).same().biased();
-            x = b.add(format!("features.{index}"), Op::Conv2d(conv), &[x])?;
-            x = b.add(format!("features.{}", index + 1), Op::Relu, &[x])?;
-            index += 2;
-        }
-        let pool = Op::MaxPool(Pool::tiled(2));
-        x = b.add(format!("features.{index}"), pool, &[x])?;
-        index += 1;
-    }
-    dense_head(b, x, 7, [0, 3, 6], classes)
-}
-
-/// The head of the networks before global pooling: an average pool to `side × side`,
-/// two layers of 4096 and the classifier, named `classifier.` and their place there.
-fn dense_head(
-    mut builder: GraphBuilder,
-    from: NodeId,
-    side: usize,
-    places: [usize; 3],
-    classes: usize,
-) -> Result<Graph, GraphError> {
-    let pool = Op::AdaptiveAvgPool {
-        height: side,
-        width: side,
-    };
-    let x = builder.add("avgpool", pool, &[from])?;
-    let mut x = builder.add("flatten", Op::Flatten, &[x])?;
-    for place in &places[..2] {
-        x = builder.add(format!("classifier.{place}"), linear(4096), &[x])?;
-        x = builder.add(format!("classifier.{place}.relu"), Op::Relu, &[x])?;
-    }
-    let last = format!("classifier.{}", places[2]);
-    builder.add(last, linear(classes), &[x])?;
-    builder.build()
 }
 
 /// Returns the input, resized to a square of side `upscale` if that is given.

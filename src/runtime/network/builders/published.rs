@@ -1,47 +1,82 @@
-//! Networks as they were published, by name.
+//! Networks as they were published, by name. Their layers are data, in the folder `published`; the
+//! module `blocks` explains the format.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use toml::Table;
 
-use super::row::PublishedRow;
-use super::{
-    convnext, densenet, efficientnet, googlenet, inception, inception_v4, mobilenet, plain, regnet,
-    resnet, separable, shufflenet, squeezenet, swin, vit,
-};
-use crate::network::{Graph, GraphBuilder, GraphError, Shape};
+use super::blocks;
+use crate::network::{Graph, GraphError, Shape};
 
 /// A network as it was published. Its weights are named as in torchvision if that has the
 /// network, else as in timm.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
-pub struct Published(&'static PublishedRow);
+pub struct Published(&'static PublishedNetwork);
 
-/// The tables of all families.
-const FAMILIES: [&[PublishedRow]; 15] = [
-    &plain::NETWORKS,
-    &convnext::NETWORKS,
-    &densenet::NETWORKS,
-    &efficientnet::NETWORKS,
-    &googlenet::NETWORKS,
-    &inception::NETWORKS,
-    &inception_v4::NETWORKS,
-    &mobilenet::NETWORKS,
-    &regnet::NETWORKS,
-    &resnet::NETWORKS,
-    &separable::NETWORKS,
-    &shufflenet::NETWORKS,
-    &squeezenet::NETWORKS,
-    &swin::NETWORKS,
-    &vit::NETWORKS,
+/// The files of all families, and of the blocks that they share.
+const FILES: [&str; 16] = [
+    include_str!("published/common.toml"),
+    include_str!("published/plain.toml"),
+    include_str!("published/convnext.toml"),
+    include_str!("published/densenet.toml"),
+    include_str!("published/efficientnet.toml"),
+    include_str!("published/googlenet.toml"),
+    include_str!("published/inception-v3.toml"),
+    include_str!("published/inception-v4.toml"),
+    include_str!("published/mobilenet.toml"),
+    include_str!("published/regnet.toml"),
+    include_str!("published/resnet.toml"),
+    include_str!("published/xception.toml"),
+    include_str!("published/shufflenet.toml"),
+    include_str!("published/squeezenet.toml"),
+    include_str!("published/swin.toml"),
+    include_str!("published/vit.toml"),
 ];
+
+/// The content of a file, or of all files.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Family {
+    /// Lines by the block's name, which no two files share.
+    #[serde(default)]
+    blocks: BTreeMap<String, Vec<Table>>,
+    #[serde(default)]
+    networks: Vec<PublishedNetwork>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PublishedNetwork {
+    name: String,
+    /// The side of the images that it was made for.
+    side: usize,
+    /// The lines of the network.
+    layers: Vec<Table>,
+}
+
+/// All families. A damaged file would be missing, which the tests notice.
+static ALL: LazyLock<Family> = LazyLock::new(|| {
+    let mut all = Family::default();
+    for family in FILES
+        .iter()
+        .filter_map(|text| toml::from_str::<Family>(text).ok())
+    {
+        all.blocks.extend(family.blocks);
+        all.networks.extend(family.networks);
+    }
+    all
+});
 
 impl Published {
     /// Iterates over all networks, family by family.
     pub fn all() -> impl Iterator<Item = Published> {
-        FAMILIES.into_iter().flatten().map(Published)
+        ALL.networks.iter().map(Published)
     }
 
     /// Returns the network called `name`, or `None` if it does not exist. Underscores, as in
@@ -52,17 +87,17 @@ impl Published {
     }
 
     /// Returns the name in a manifest.
-    pub const fn name(self) -> &'static str {
-        self.0.name
+    pub fn name(self) -> &'static str {
+        &self.0.name
     }
 
     /// Returns the shape of the images that the network was made for.
-    pub const fn input(self) -> Shape {
+    pub fn input(self) -> Shape {
         Shape::image(3, self.0.side, self.0.side)
     }
 
     pub(super) fn build(self, input: Shape, classes: usize) -> Result<Graph, GraphError> {
-        (self.0.build)(GraphBuilder::new(input), classes)
+        blocks::build(&ALL.blocks, &self.0.layers, input, classes)
     }
 }
 

@@ -1,14 +1,12 @@
-//! Residual networks (He et al., "Deep residual learning", figures 2 and 5, with torchvision's
-//! names): with the small-image stem (sections 3.3 and 4.2), as a skeleton with free depth and
-//! width (table 1, as an automatic search varies it), and as published, with ResNeXt (Xie et
-//! al., "Aggregated residual transformations", table 1).
+//! Residual networks of basic blocks (He et al., "Deep residual learning", figures 2 and 5, with
+//! torchvision's names): with the small-image stem (sections 3.3 and 4.2), and as a skeleton with
+//! free depth and width (table 1, as an automatic search varies it).
 
 use serde::{Deserialize, Serialize};
 
 use super::plain::{classify, enter};
-use super::row::{PublishedRow, row};
 use crate::network::{
-    Conv2d, Graph, GraphBuilder, GraphError, LayerFault, NodeId, Norm, Op, Pool, Shape,
+    Conv2d, Graph, GraphBuilder, GraphError, LayerFault, NodeId, Op, Pool, Shape,
 };
 
 /// A 3×3 stem, then stages of basic blocks; each stage after the first halves the image.
@@ -38,7 +36,7 @@ impl Resnet {
         let mut b = GraphBuilder::new(input);
         let x = enter(&mut b, self.upscale)?;
         let stem = Conv2d::new(self.channels[0], 3).padded(1);
-        let mut x = b.conv_bn("conv1", "bn1", stem, x, Norm::RELU)?;
+        let mut x = b.conv_bn_relu("conv1", "bn1", stem, x)?;
         for (stage, (&channels, &blocks)) in self.channels.iter().zip(&self.blocks).enumerate() {
             for block in 0..blocks {
                 let stride = if stage > 0 && block == 0 { 2 } else { 1 };
@@ -107,7 +105,7 @@ impl ResnetSkeleton {
         match input {
             Shape::Image { height, width, .. } if height.min(width) < SMALL => {
                 let conv = Conv2d::new(self.filters(64), 3).same();
-                b.conv_bn("conv1", "bn1", conv, NodeId::INPUT, Norm::RELU)
+                b.conv_bn_relu("conv1", "bn1", conv, NodeId::INPUT)
             }
             _ => imagenet_stem(b, self.filters(64)),
         }
@@ -134,7 +132,7 @@ impl ResnetSkeleton {
 /// Adds a 7×7 convolution of stride 2 and a 3×3 max pool of stride 2 (table 1, conv1).
 fn imagenet_stem(b: &mut GraphBuilder, filters: usize) -> Result<NodeId, GraphError> {
     let stem = Conv2d::new(filters, 7).same().strided(2);
-    let x = b.conv_bn("conv1", "bn1", stem, NodeId::INPUT, Norm::RELU)?;
+    let x = b.conv_bn_relu("conv1", "bn1", stem, NodeId::INPUT)?;
     b.add("maxpool", Op::MaxPool(Pool::new(3, 2).padded(1)), &[x])
 }
 
@@ -148,42 +146,10 @@ fn basic_block(
 ) -> Result<NodeId, GraphError> {
     let part = |suffix: &str| format!("{name}.{suffix}");
     let first = Conv2d::new(channels, 3).same().strided(stride);
-    let x = b.conv_bn(&part("conv1"), &part("bn1"), first, input, Norm::RELU)?;
+    let x = b.conv_bn_relu(&part("conv1"), &part("bn1"), first, input)?;
     let second = Conv2d::new(channels, 3).same();
-    let x = b.conv_bn(&part("conv2"), &part("bn2"), second, x, Norm::PLAIN)?;
+    let x = b.conv_bn(&part("conv2"), &part("bn2"), second, x)?;
     join(b, name, input, x, channels, stride)
-}
-
-/// The widths of a bottleneck: 1×1 to `inner` channels, 3×3 in `groups`, 1×1 to `outer`.
-#[derive(Clone, Copy, Debug)]
-struct Bottleneck {
-    pub inner: usize,
-    pub groups: usize,
-    pub outer: usize,
-}
-
-/// Adds 1×1, 3×3 and 1×1 convolutions with a shortcut. The 3×3 convolution has `stride`, as in
-/// torchvision; in the paper the first one has it.
-fn bottleneck(
-    b: &mut GraphBuilder,
-    name: &str,
-    input: NodeId,
-    widths: Bottleneck,
-    stride: usize,
-) -> Result<NodeId, GraphError> {
-    let part = |suffix: &str| format!("{name}.{suffix}");
-    let Bottleneck {
-        inner,
-        groups,
-        outer,
-    } = widths;
-    let squeeze = Conv2d::new(inner, 1);
-    let x = b.conv_bn(&part("conv1"), &part("bn1"), squeeze, input, Norm::RELU)?;
-    let middle = Conv2d::new(inner, 3).same().strided(stride).grouped(groups);
-    let x = b.conv_bn(&part("conv2"), &part("bn2"), middle, x, Norm::RELU)?;
-    let widen = Conv2d::new(outer, 1);
-    let x = b.conv_bn(&part("conv3"), &part("bn3"), widen, x, Norm::PLAIN)?;
-    join(b, name, input, x, outer, stride)
 }
 
 /// Adds the shortcut, projected if the shapes differ, the sum and its ReLU.
@@ -201,117 +167,8 @@ fn join(
     } else {
         let project = Conv2d::new(channels, 1).strided(stride);
         let (conv, bn) = (part("downsample.0"), part("downsample.1"));
-        b.conv_bn(&conv, &bn, project, input, Norm::PLAIN)?
+        b.conv_bn(&conv, &bn, project, input)?
     };
     let sum = b.add(part("add"), Op::Add, &[x, shortcut])?;
     b.add(part("relu"), Op::Relu, &[sum])
-}
-
-/// The networks of table 1 of each paper; the wide ones are of Zagoruyko and Komodakis ("Wide
-/// residual networks", section 2), with twice the channels in the 3×3 convolutions.
-pub(super) const NETWORKS: [PublishedRow; 10] = [
-    row("resnet18", 224, |b, classes| published(b, R18, classes)),
-    row("resnet34", 224, |b, classes| published(b, R34, classes)),
-    row("resnet50", 224, |b, classes| published(b, R50, classes)),
-    row("resnet101", 224, |b, classes| published(b, R101, classes)),
-    row("resnet152", 224, |b, classes| published(b, R152, classes)),
-    row("resnext50-32x4d", 224, |b, classes| {
-        published(b, X50, classes)
-    }),
-    row("resnext101-32x4d", 224, |b, classes| {
-        published(b, X101, classes)
-    }),
-    row("resnext101-32x8d", 224, |b, classes| {
-        published(b, X101_WIDE, classes)
-    }),
-    row("wide-resnet50-2", 224, |b, classes| {
-        published(b, W50, classes)
-    }),
-    row("wide-resnet101-2", 224, |b, classes| {
-        published(b, W101, classes)
-    }),
-];
-
-/// Blocks of each stage, and which.
-#[derive(Clone, Copy)]
-struct ResnetTable {
-    blocks: [usize; 4],
-    block: ResnetBlock,
-}
-
-#[derive(Clone, Copy)]
-enum ResnetBlock {
-    Basic,
-    /// Groups of the 3×3 convolution; its width in the first stage.
-    Bottleneck {
-        groups: usize,
-        width: usize,
-    },
-}
-
-const NARROW: ResnetBlock = ResnetBlock::Bottleneck {
-    groups: 1,
-    width: 64,
-};
-const GROUPED: ResnetBlock = ResnetBlock::Bottleneck {
-    groups: 32,
-    width: 32 * 4,
-};
-const GROUPED_WIDE: ResnetBlock = ResnetBlock::Bottleneck {
-    groups: 32,
-    width: 32 * 8,
-};
-const WIDE: ResnetBlock = ResnetBlock::Bottleneck {
-    groups: 1,
-    width: 128,
-};
-
-const R18: ResnetTable = table([2, 2, 2, 2], ResnetBlock::Basic);
-const R34: ResnetTable = table([3, 4, 6, 3], ResnetBlock::Basic);
-const R50: ResnetTable = table([3, 4, 6, 3], NARROW);
-const R101: ResnetTable = table([3, 4, 23, 3], NARROW);
-const R152: ResnetTable = table([3, 8, 36, 3], NARROW);
-const X50: ResnetTable = table([3, 4, 6, 3], GROUPED);
-const X101: ResnetTable = table([3, 4, 23, 3], GROUPED);
-const X101_WIDE: ResnetTable = table([3, 4, 23, 3], GROUPED_WIDE);
-const W50: ResnetTable = table([3, 4, 6, 3], WIDE);
-const W101: ResnetTable = table([3, 4, 23, 3], WIDE);
-
-const fn table(blocks: [usize; 4], block: ResnetBlock) -> ResnetTable {
-    ResnetTable { blocks, block }
-}
-
-fn published(mut b: GraphBuilder, table: ResnetTable, classes: usize) -> Result<Graph, GraphError> {
-    let mut x = imagenet_stem(&mut b, 64)?;
-    for (stage, &blocks) in table.blocks.iter().enumerate() {
-        for i in 0..blocks {
-            let stride = if stage > 0 && i == 0 { 2 } else { 1 };
-            let name = format!("layer{}.{i}", stage + 1);
-            x = table.block.add(&mut b, &name, x, stage, stride)?;
-        }
-    }
-    classify(b, "fc", x, classes)
-}
-
-impl ResnetBlock {
-    fn add(
-        self,
-        b: &mut GraphBuilder,
-        name: &str,
-        x: NodeId,
-        stage: usize,
-        stride: usize,
-    ) -> Result<NodeId, GraphError> {
-        match self {
-            ResnetBlock::Basic => basic_block(b, name, x, 64 << stage, stride),
-            ResnetBlock::Bottleneck { groups, width } => {
-                let widths = Bottleneck {
-                    inner: width << stage,
-                    groups,
-                    outer: 256 << stage,
-                };
-                bottleneck(b, name, x, widths, stride)
-            }
-        }
-    }
 }

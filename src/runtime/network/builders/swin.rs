@@ -1,70 +1,30 @@
-//! Swin transformers (Liu et al., "Swin transformer", section 3), with torchvision's names. An
-//! image may have any sides: windows that reach past its ends are filled up with zeros.
+//! The windows of Swin transformers (Liu et al., "Swin transformer", section 3). An image may have
+//! any sides: windows that reach past its ends are filled up with zeros.
 
-use super::plain::classify;
-use super::row::{PublishedRow, row};
-use super::transformer::{AttentionNames, MlpNames, ScoreMask, attention, mlp, tensor, viewed};
+use serde::Deserialize;
+
+use super::transformer::{Attention, ScoreMask, tensor, viewed};
 use crate::network::{
-    Border, Conv2d, Dims, Graph, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin, Shape,
-    ShiftMask, TensorOp,
+    Border, Dims, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin, Shape, ShiftMask, TensorOp,
 };
-
-/// The networks of section 3.3.
-pub(super) const NETWORKS: [PublishedRow; 3] = [
-    row("swin-b", 224, |b, classes| {
-        swin(b, 128, [2, 2, 18, 2], [4, 8, 16, 32], classes)
-    }),
-    row("swin-s", 224, |b, classes| {
-        swin(b, 96, [2, 2, 18, 2], [3, 6, 12, 24], classes)
-    }),
-    row("swin-t", 224, |b, classes| {
-        swin(b, 96, [2, 2, 6, 2], [3, 6, 12, 24], classes)
-    }),
-];
-
-const NORM: Op = Op::LayerNorm { eps: 1e-5 };
 
 /// The side of a window, in tokens.
 const WINDOW: usize = 7;
 
-const ATTENTION: AttentionNames = AttentionNames {
-    all: "attn.qkv",
-    separator: ".",
-    out: "attn.proj",
-};
+/// Adds the pixels of the last value as tokens.
+pub(super) fn add_tokens(b: &mut GraphBuilder) -> Result<(), GraphError> {
+    let tokens = b.shape(b.last()).stored();
+    viewed(b, "tokens", &tokens, b.last())?;
+    Ok(())
+}
 
-const MLP: MlpNames = MlpNames {
-    widen: "mlp.0",
-    narrow: "mlp.3",
-};
-
-fn swin(
-    mut b: GraphBuilder,
-    width: usize,
-    blocks: [usize; 4],
-    heads: [usize; 4],
-    classes: usize,
-) -> Result<Graph, GraphError> {
-    let patches = Conv2d::new(width, 4).strided(4).biased();
-    let x = b.add("features.0.0", Op::Conv2d(patches), &[NodeId::INPUT])?;
-    let x = b.add("features.0.2", NORM, &[x])?;
-    let tokens = b.shape(x).stored();
-    let mut x = viewed(&mut b, "tokens", &tokens, x)?;
-    for (stage, (blocks, heads)) in blocks.into_iter().zip(heads).enumerate() {
-        if stage > 0 {
-            x = merged(&mut b, &format!("features.{}", 2 * stage), x)?;
-        }
-        for i in 0..blocks {
-            let name = format!("features.{}.{i}", 2 * stage + 1);
-            let grid = Windows::over(b.shape(x).stored(), i % 2 == 1);
-            x = grid.block(&mut b, &name, heads, x)?;
-        }
-    }
-    let x = b.add("norm", NORM, &[x])?;
-    let [height, width, channels] = sides(b.shape(x).stored());
+/// Adds the tokens of the last value as an image.
+pub(super) fn add_image(b: &mut GraphBuilder) -> Result<(), GraphError> {
+    let [height, width, channels] = sides(b.shape(b.last()).stored());
     let shape = Shape::image(channels, height, width);
-    let x = b.add("image", Op::Tensor(TensorOp::View { shape }), &[x])?;
-    classify(b, "head", x, classes)
+    let view = Op::Tensor(TensorOp::View { shape });
+    b.add("image", view, &[b.last()])?;
+    Ok(())
 }
 
 /// Returns rows, columns and features of an image of tokens.
@@ -72,29 +32,30 @@ fn sides(dims: Dims) -> [usize; 3] {
     [0, 1, 2].map(|axis| dims.get(axis).copied().unwrap_or(1))
 }
 
-/// Adds the merging of 2×2 tokens into one of twice the features ("patch merging", section 3.1).
-fn merged(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
-    let part = |suffix: &str| format!("{name}.{suffix}");
-    let [height, width, features] = sides(b.shape(x).stored());
-    let x = padded(b, &part("padded"), [height % 2, width % 2], x)?;
-    let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
-    let apart = tensor(&[rows, 2, columns, 2, features])?;
-    let x = viewed(b, &part("apart"), &apart, x)?;
-    // The lower left token comes second.
-    let order = tensor(&[0, 2, 3, 1, 4])?;
-    let x = b.add(
-        part("turned"),
-        Op::Tensor(TensorOp::Transpose { order }),
-        &[x],
-    )?;
-    let together = tensor(&[rows, columns, 4 * features])?;
-    let x = viewed(b, &part("together"), &together, x)?;
-    let x = b.add(part("norm"), NORM, &[x])?;
-    let reduce = Op::Linear {
-        features: 2 * features,
-        bias: false,
-    };
-    b.add(part("reduction"), reduce, &[x])
+/// The merging of 2×2 tokens of the last value into one ("patch merging", section 3.1), without its
+/// layers.
+#[derive(Deserialize)]
+pub(super) struct MergedTokens {
+    /// The layer's name.
+    at: String,
+}
+
+impl MergedTokens {
+    pub(super) fn add(&self, b: &mut GraphBuilder) -> Result<(), GraphError> {
+        let part = |suffix: &str| format!("{}.{suffix}", self.at);
+        let [height, width, features] = sides(b.shape(b.last()).stored());
+        let x = padded(b, &part("padded"), [height % 2, width % 2], b.last())?;
+        let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
+        let apart = tensor(&[rows, 2, columns, 2, features])?;
+        let x = viewed(b, &part("apart"), &apart, x)?;
+        // The lower left token comes second.
+        let order = tensor(&[0, 2, 3, 1, 4])?;
+        let turn = Op::Tensor(TensorOp::Transpose { order });
+        let x = b.add(part("turned"), turn, &[x])?;
+        let together = tensor(&[rows, columns, 4 * features])?;
+        viewed(b, &part("together"), &together, x)?;
+        Ok(())
+    }
 }
 
 /// Adds rows and columns of zeros at the ends.
@@ -113,6 +74,34 @@ fn padded(
         border: Border::Constant(0.0),
     };
     b.add(name, Op::Tensor(pad), &[x])
+}
+
+/// Attention among the tokens of each window of the last value (equation 3).
+#[derive(Deserialize)]
+pub(super) struct WindowAttention {
+    /// The layer's name.
+    at: String,
+    heads: usize,
+    /// Whether windows are moved by half a window.
+    #[serde(default)]
+    shifted: bool,
+}
+
+impl WindowAttention {
+    pub(super) fn add(&self, b: &mut GraphBuilder) -> Result<(), GraphError> {
+        let windows = Windows::over(b.shape(b.last()).stored(), self.shifted);
+        windows.divided(b, &format!("{}.windows", self.at), b.last())?;
+        let attention = Attention {
+            at: self.at.clone(),
+            heads: self.heads,
+            stored: "attn.qkv.".into(),
+            all: "attn.qkv".into(),
+            out: "attn.proj".into(),
+        };
+        attention.add(b, &windows.masks(&self.at, self.heads)?)?;
+        windows.joined_windows(b, &format!("{}.together", self.at), b.last())?;
+        Ok(())
+    }
 }
 
 /// An image of tokens in windows.
@@ -140,26 +129,6 @@ impl Windows {
             count,
             shifts,
         }
-    }
-
-    /// Equation 3: attention within windows, then two layers for each token.
-    fn block(
-        &self,
-        b: &mut GraphBuilder,
-        name: &str,
-        heads: usize,
-        input: NodeId,
-    ) -> Result<NodeId, GraphError> {
-        let part = |suffix: &str| format!("{name}.{suffix}");
-        let x = b.add(part("norm1"), NORM, &[input])?;
-        let x = self.divided(b, &part("windows"), x)?;
-        let masks = self.masks(name, heads)?;
-        let x = attention(b, name, &ATTENTION, heads, &masks, x)?;
-        let x = self.joined_windows(b, &part("together"), x)?;
-        let middle = b.add(part("add1"), Op::Add, &[x, input])?;
-        let x = b.add(part("norm2"), NORM, &[middle])?;
-        let x = mlp(b, name, &MLP, x)?;
-        b.add(part("add2"), Op::Add, &[x, middle])
     }
 
     fn masks(&self, name: &str, heads: usize) -> Result<Vec<ScoreMask>, GraphError> {

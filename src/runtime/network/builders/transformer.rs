@@ -1,26 +1,27 @@
-//! The two halves of a transformer's layer (Vaswani et al., "Attention is all you need", sections
-//! 3.2 and 3.3): attention in heads, and two fully connected layers.
+//! Attention in heads (Vaswani et al., "Attention is all you need", section 3.2).
+
+use serde::Deserialize;
 
 use super::plain::linear;
 use crate::network::{
-    Activation, Binary, Dims, GraphBuilder, GraphError, LayerFault, NodeId, Op, ParameterOrigin,
-    Shape, TensorOp,
+    Binary, Dims, GraphBuilder, GraphError, LayerFault, NodeId, Op, ParameterOrigin, Shape,
+    TensorOp,
 };
 
-/// The names of attention's parameters, after the layer's name.
-pub(super) struct AttentionNames {
-    /// The layer that makes queries, keys and values.
-    pub all: &'static str,
-    /// Between that name and `weight` or `bias`.
-    pub separator: &'static str,
-    /// The layer after the heads.
-    pub out: &'static str,
-}
-
-/// The names of the fully connected layers, after the layer's name.
-pub(super) struct MlpNames {
-    pub widen: &'static str,
-    pub narrow: &'static str,
+/// Attention among the tokens of the last value, `[…, tokens, width]`. Each leading position is
+/// independent.
+#[derive(Deserialize)]
+pub(super) struct Attention {
+    /// The layer's name.
+    pub at: String,
+    pub heads: usize,
+    /// The name after it of the parameters that make queries, keys and values, before `weight` or
+    /// `bias`.
+    pub stored: String,
+    /// The name after it of the layer that makes queries, keys and values.
+    pub all: String,
+    /// The name after it of the layer after the heads.
+    pub out: String,
 }
 
 /// A constant that is added to the scores of attention.
@@ -30,61 +31,52 @@ pub(super) struct ScoreMask {
     pub origin: ParameterOrigin,
 }
 
-/// Adds attention among the tokens of `x`, `[…, tokens, width]`. Each leading position is
-/// independent. `masks` are added to scores `[…, heads, tokens, tokens]`.
-pub(super) fn attention(
-    b: &mut GraphBuilder,
-    name: &str,
-    names: &AttentionNames,
-    heads: usize,
-    masks: &[ScoreMask],
-    x: NodeId,
-) -> Result<NodeId, GraphError> {
-    let part = |suffix: &str| format!("{name}.{suffix}");
-    let before = b.shape(x).stored();
-    let depth = before.last_size() / heads.max(1);
-    let all = projected(b, &part(names.all), names.separator, x)?;
-    let [query, key, value] = split(b, &part("attention"), all, heads, &before)?;
-    let rank = before.rank();
-    let turned = swapped(rank + 1, rank - 1, rank)?;
-    let key = b.add(part("attention.key.turned"), Op::Tensor(turned), &[key])?;
-    let scores = Op::Tensor(TensorOp::MatMul);
-    let scores = b.add(part("attention.products"), scores, &[query, key])?;
-    let by = (depth as f32).sqrt().recip();
-    let mut scores = b.add(part("attention.scores"), Op::Scale { by }, &[scores])?;
-    for mask in masks {
-        let (kind, first) = (Binary::Add, false);
-        let dims = mask.dims;
-        let with = Op::Tensor(TensorOp::With { kind, dims, first });
-        let origin = vec![("value", mask.origin.clone())];
-        scores = b.add_from(part(mask.name), with, &[scores], origin)?;
+impl Attention {
+    /// Adds the layers. `masks` are added to scores `[…, heads, tokens, tokens]`.
+    pub(super) fn add(&self, b: &mut GraphBuilder, masks: &[ScoreMask]) -> Result<(), GraphError> {
+        let part = |suffix: &str| format!("{}.{suffix}", self.at);
+        let before = b.shape(b.last()).stored();
+        let depth = before.last_size() / self.heads.max(1);
+        let all = self.projected(b)?;
+        let [query, key, value] = split(b, &part("attention"), all, self.heads, &before)?;
+        let rank = before.rank();
+        let turned = swapped(rank + 1, rank - 1, rank)?;
+        let key = b.add(part("attention.key.turned"), Op::Tensor(turned), &[key])?;
+        let scores = Op::Tensor(TensorOp::MatMul);
+        let scores = b.add(part("attention.products"), scores, &[query, key])?;
+        let by = (depth as f32).sqrt().recip();
+        let mut scores = b.add(part("attention.scores"), Op::Scale { by }, &[scores])?;
+        for mask in masks {
+            let (kind, first) = (Binary::Add, false);
+            let dims = mask.dims;
+            let with = Op::Tensor(TensorOp::With { kind, dims, first });
+            let origin = vec![("value", mask.origin.clone())];
+            scores = b.add_from(part(mask.name), with, &[scores], origin)?;
+        }
+        let shares = b.add(part("attention.shares"), Op::Softmax, &[scores])?;
+        let product = Op::Tensor(TensorOp::MatMul);
+        let x = b.add(part("attention.heads"), product, &[shares, value])?;
+        let turned = swapped(rank + 1, rank - 2, rank - 1)?;
+        let x = b.add(part("attention.tokens"), Op::Tensor(turned), &[x])?;
+        let x = viewed(b, &part("attention.joined"), &before, x)?;
+        b.add(part(&self.out), linear(before.last_size()), &[x])?;
+        Ok(())
     }
-    let shares = b.add(part("attention.shares"), Op::Softmax, &[scores])?;
-    let product = Op::Tensor(TensorOp::MatMul);
-    let x = b.add(part("attention.heads"), product, &[shares, value])?;
-    let turned = swapped(rank + 1, rank - 2, rank - 1)?;
-    let x = b.add(part("attention.tokens"), Op::Tensor(turned), &[x])?;
-    let x = viewed(b, &part("attention.joined"), &before, x)?;
-    b.add(part(names.out), linear(before.last_size()), &[x])
-}
 
-/// Adds one layer that makes queries, keys and values together.
-fn projected(
-    b: &mut GraphBuilder,
-    name: &str,
-    separator: &str,
-    x: NodeId,
-) -> Result<NodeId, GraphError> {
-    let width = b.shape(x).channels();
-    let stored = |suffix: &str, shape: Vec<usize>| ParameterOrigin::Tensor {
-        name: format!("{name}{separator}{suffix}"),
-        shape,
-    };
-    let origins = vec![
-        ("weight", stored("weight", vec![3 * width, width])),
-        ("bias", stored("bias", vec![3 * width])),
-    ];
-    b.add_from(name, linear(3 * width), &[x], origins)
+    /// Adds one layer that makes queries, keys and values together.
+    fn projected(&self, b: &mut GraphBuilder) -> Result<NodeId, GraphError> {
+        let width = b.shape(b.last()).channels();
+        let stored = |suffix: &'static str, shape: Vec<usize>| {
+            let name = format!("{}.{}{suffix}", self.at, self.stored);
+            (suffix, ParameterOrigin::Tensor { name, shape })
+        };
+        let origins = vec![
+            stored("weight", vec![3 * width, width]),
+            stored("bias", vec![3 * width]),
+        ];
+        let name = format!("{}.{}", self.at, self.all);
+        b.add_from(name, linear(3 * width), &[b.last()], origins)
+    }
 }
 
 /// Returns queries, keys and values as `[…, heads, tokens, depth]`, of `[…, tokens, 3 · width]`.
@@ -118,20 +110,6 @@ fn split(
         viewed(b, &format!("{name}.{part}"), &dims, x)
     };
     Ok([one(0, "query")?, one(1, "key")?, one(2, "value")?])
-}
-
-/// Adds two fully connected layers, the first four times as wide, with a GELU between them.
-pub(super) fn mlp(
-    b: &mut GraphBuilder,
-    name: &str,
-    names: &MlpNames,
-    x: NodeId,
-) -> Result<NodeId, GraphError> {
-    let part = |suffix: &str| format!("{name}.{suffix}");
-    let width = b.shape(x).channels();
-    let x = b.add(part(names.widen), linear(4 * width), &[x])?;
-    let x = b.add(part("mlp.gelu"), Activation::Gelu.into(), &[x])?;
-    b.add(part(names.narrow), linear(width), &[x])
 }
 
 /// Returns dimensions of up to eight sizes.

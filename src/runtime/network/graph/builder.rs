@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Graph, Node, NodeId};
-use crate::network::activation::Activation;
 use crate::network::error::{GraphError, MAX_LAYERS};
 use crate::network::op::Op;
 use crate::network::origin::ParameterOrigin;
@@ -16,50 +15,6 @@ use crate::tensor::Signature;
 pub struct GraphBuilder {
     graph: Graph,
     names: HashMap<String, NodeId>,
-}
-
-/// The batch norm after a convolution, and the activation after the norm.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Norm {
-    /// Added to the variance before its square root is taken.
-    pub eps: f32,
-    /// Applied to the normalised values.
-    pub activation: Option<Activation>,
-}
-
-impl Norm {
-    /// PyTorch's `eps` without an activation.
-    pub const PLAIN: Norm = Norm {
-        eps: 1e-5,
-        activation: None,
-    };
-
-    /// PyTorch's `eps`, then a ReLU.
-    pub const RELU: Norm = Norm {
-        eps: 1e-5,
-        activation: Some(Activation::Relu),
-    };
-
-    /// PyTorch's `eps`, then a ReLU6.
-    pub const RELU6: Norm = Norm {
-        eps: 1e-5,
-        activation: Some(Activation::Relu6),
-    };
-
-    /// Returns the norm with another activation after it.
-    #[must_use]
-    pub const fn activated(self, activation: Activation) -> Self {
-        Norm {
-            activation: Some(activation),
-            ..self
-        }
-    }
-
-    /// Returns the norm with another `eps`.
-    #[must_use]
-    pub const fn eps(self, eps: f32) -> Self {
-        Norm { eps, ..self }
-    }
 }
 
 impl GraphBuilder {
@@ -176,8 +131,7 @@ impl GraphBuilder {
         alike.map_or_else(Vec::new, |index| self.graph.origins_in(index))
     }
 
-    /// Adds a convolution named `conv`, its batch norm named `bn`, and the norm's activation,
-    /// if it has one, named `bn.relu`. Returns the last value.
+    /// Adds a convolution named `conv` and its batch norm named `bn`. Returns the norm's value.
     ///
     /// # Errors
     /// As for [`GraphBuilder::add`].
@@ -187,14 +141,25 @@ impl GraphBuilder {
         bn: &str,
         conv_op: Conv2d,
         from: NodeId,
-        norm: Norm,
     ) -> Result<NodeId, GraphError> {
         let x = self.add(conv, Op::Conv2d(conv_op), &[from])?;
-        let x = self.add(bn, Op::BatchNorm { eps: norm.eps }, &[x])?;
-        match norm.activation {
-            Some(activation) => self.add(format!("{bn}.relu"), activation.into(), &[x]),
-            None => Ok(x),
-        }
+        self.add(bn, Op::BatchNorm { eps: 1e-5 }, &[x])
+    }
+
+    /// Adds a convolution named `conv`, its batch norm named `bn`, and a ReLU named `bn.relu`.
+    /// Returns the ReLU's value.
+    ///
+    /// # Errors
+    /// As for [`GraphBuilder::add`].
+    pub fn conv_bn_relu(
+        &mut self,
+        conv: &str,
+        bn: &str,
+        conv_op: Conv2d,
+        from: NodeId,
+    ) -> Result<NodeId, GraphError> {
+        let x = self.conv_bn(conv, bn, conv_op, from)?;
+        self.add(format!("{bn}.relu"), Op::Relu, &[x])
     }
 
     /// Returns the finished graph, whose samples and answers consist of named tensors.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-pub use self::builder::{GraphBuilder, Norm};
+pub use self::builder::GraphBuilder;
 use super::error::GraphError;
 use super::op::Op;
 use super::origin::ParameterOrigin;
