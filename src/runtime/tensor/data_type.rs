@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+
+use crate::reading::ReadError;
 
 /// A type of values, named as in the Open Inference Protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -98,20 +99,14 @@ impl fmt::Display for DataType {
     }
 }
 
-/// A text names no [`DataType`].
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("expected a type of values such as FP32 or INT64, found `{found}`")]
-pub struct UnknownDataType {
-    found: String,
-}
-
 impl FromStr for DataType {
-    type Err = UnknownDataType;
+    type Err = ReadError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownDataType> {
+    fn from_str(text: &str) -> Result<Self, ReadError> {
         let found = DataType::ALL.into_iter().find(|t| t.name() == text);
-        found.ok_or_else(|| UnknownDataType {
-            found: text.to_owned(),
+        found.ok_or_else(|| {
+            let expected = "a type of values such as FP32 or INT64";
+            ReadError::expected(expected, format_args!("`{text}`"))
         })
     }
 }

@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use crate::ensemble::answers::AnswerKind;
 use divisi_runtime::network::Shape;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{Lengths, RowCheck, Signature, TensorSpec};
 
-use super::error::ClassError;
 use super::images::ImageFit;
 use super::targets::{TargetColumns, TargetForm, TargetNumbers};
 use super::text::TextInput;
@@ -280,7 +280,7 @@ impl Classes<'_> {
     ///
     /// # Errors
     /// There is no such class.
-    pub fn numbered(&self, number: i128) -> Result<usize, ClassError> {
+    pub fn numbered(&self, number: i128) -> Result<usize, ReadError> {
         let class = usize::try_from(number).ok().filter(|&c| c < self.count);
         class.ok_or_else(|| self.expected(&number.to_string()))
     }
@@ -289,24 +289,22 @@ impl Classes<'_> {
     ///
     /// # Errors
     /// There is no such class, or the text is the name of one class and the number of another.
-    pub fn named(&self, text: &str) -> Result<usize, ClassError> {
+    pub fn named(&self, text: &str) -> Result<usize, ReadError> {
         let text = text.trim();
         let names = self.names.unwrap_or_default();
         let by_name = names.iter().position(|name| name == text);
         let by_number = whole(text).filter(|&c| c < self.count);
         match (by_name, by_number) {
-            (Some(name), Some(number)) if name != number => Err(ClassError::Ambiguous {
-                text: text.to_owned(),
-                name,
-                number,
-            }),
+            (Some(name), Some(number)) if name != number => Err(ReadError::new(format_args!(
+                "`{text}` is the name of class {name} and the number of class {number}; write \
+                 numbers to an .npy file of integers, or use names that are not numbers"
+            ))),
             (Some(class), _) | (None, Some(class)) => Ok(class),
             (None, None) => Err(self.expected(text)),
         }
     }
 
-    fn expected(&self, found: &str) -> ClassError {
-        let found = found.escape_debug().to_string();
+    fn expected(&self, found: &str) -> ReadError {
         let mut expected = format!("a class number below {}", self.count);
         if let Some(names) = self.names {
             let shown = names.iter().take(MOST_NAMES).map(|n| format!("`{n}`"));
@@ -316,6 +314,6 @@ impl Classes<'_> {
                 expected += &format!(" and {more} more");
             }
         }
-        ClassError::Unknown { expected, found }
+        ReadError::expected(expected, format_args!("`{}`", found.escape_debug()))
     }
 }

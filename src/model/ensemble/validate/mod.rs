@@ -20,13 +20,14 @@ use std::sync::Arc;
 use crate::ensemble::MemberPrecision;
 use crate::pipeline::Pipeline;
 use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::queue_table;
-use super::samples::{Samples, SamplesError};
+use super::samples::Samples;
 use super::{AnswerKind, DEFAULT_SEGMENT, Ensemble, InterfaceNames, Member, RuleKind, SampleForm};
 use input::SampleInput;
 
@@ -267,7 +268,7 @@ fn read_samples(
     file: &str,
     form: &SampleForm<'_>,
 ) -> Result<Samples, EnsembleError> {
-    let of = |name: &str, e: &SamplesError| EnsembleError::File {
+    let of = |name: &str, e: &ReadError| EnsembleError::File {
         file: source.files.display(name),
         reason: e.to_string(),
     };

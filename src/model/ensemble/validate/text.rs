@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
-use crate::ensemble::samples::{MOST_TOKENIZER, TextError, TextTokenizer, TokenTensor};
+use crate::ensemble::samples::{MOST_TOKENIZER, TextTokenizer, TokenTensor, TokenizerError};
 use crate::ensemble::text_table::TextTable;
 use crate::ensemble::{Member, TextInput};
 use divisi_runtime::tensor::{Dimension, TensorSpec};
@@ -117,11 +117,11 @@ fn tokenizer(
         None => tokenizer,
     });
     padded.map_err(|error| match error {
-        TextError::Short { .. } => {
+        TokenizerError::Length(error) => {
             let at = text.length.span().start;
             source.wrong(at, format!("input.text.length: {error}"))
         }
-        error => EnsembleError::File {
+        TokenizerError::File(error) => EnsembleError::File {
             file: source.files.display(file),
             reason: error.to_string(),
         },
