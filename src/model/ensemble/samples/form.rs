@@ -1,11 +1,10 @@
 //! The form of samples, known before their file is read: shape, layout, targets, and the fitting of
 //! images to the shape.
 
-use std::str::FromStr;
-
 use serde::Deserialize;
 
 use crate::ensemble::answers::AnswerKind;
+use divisi_runtime::named::named;
 use divisi_runtime::network::Shape;
 use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{Lengths, RowCheck, Signature, TensorSpec};
@@ -14,29 +13,20 @@ use super::images::ImageFit;
 use super::targets::{TargetColumns, TargetForm, TargetNumbers};
 use super::text::TextInput;
 
-/// The order in which files hold the values of an image. Networks take channels first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ImageLayout {
-    /// Channel by channel: `[channels, height, width]`, as in PyTorch.
-    #[default]
-    Nchw,
-    /// Pixel by pixel: `[height, width, channels]`, as in image files and TensorFlow.
-    Nhwc,
+named! {
+    /// The order in which files hold the values of an image. Networks take channels first.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ImageLayout, expected "nchw or nhwc" {
+        /// Channel by channel: `[channels, height, width]`, as in PyTorch.
+        #[default]
+        Nchw = "nchw",
+        /// Pixel by pixel: `[height, width, channels]`, as in image files and TensorFlow.
+        Nhwc = "nhwc",
+    }
 }
 
 impl ImageLayout {
-    /// Every layout.
-    pub const ALL: [ImageLayout; 2] = [ImageLayout::Nchw, ImageLayout::Nhwc];
-
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            ImageLayout::Nchw => "nchw",
-            ImageLayout::Nhwc => "nhwc",
-        }
-    }
-
     /// Returns the dimensions of a sample in a file.
     pub fn dimensions(self, shape: Shape) -> Vec<usize> {
         match (self, shape) {
@@ -81,15 +71,6 @@ impl ImageLayout {
             }
             sample.copy_from_slice(&planes);
         }
-    }
-}
-
-impl FromStr for ImageLayout {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = ImageLayout::ALL.into_iter().find(|l| l.name() == text);
-        found.ok_or_else(|| format!("expected nchw or nhwc, found `{text}`"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, Visitor};
+use serde::de::{Error, Visitor};
 
 use divisi_runtime::reading::ReadError;
 
@@ -45,13 +45,7 @@ pub(super) struct OneLabel<'r, 'a>(pub &'r mut JsonLabels<'a>);
 /// The limit above which float64 has no fractions.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
-impl<'de> DeserializeSeed<'de> for OneLabel<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(OneLabel<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for OneLabel<'_, '_> {
     type Value = ();

@@ -1,5 +1,18 @@
 //! JSON: a document of samples with or without targets, one sample per line, or targets only.
 
+/// Reads a type with itself as the visitor.
+macro_rules! reads_itself {
+    ($type:ty, $deserialize:ident) => {
+        impl<'de> serde::de::DeserializeSeed<'de> for $type {
+            type Value = ();
+
+            fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+                from.$deserialize(self)
+            }
+        }
+    };
+}
+
 mod labels;
 mod rows;
 mod target_rows;
@@ -10,7 +23,7 @@ use std::fmt;
 use std::mem;
 
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 
 use divisi_runtime::reading::ReadError;
 
@@ -209,13 +222,7 @@ impl PartReader<'_, '_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for PartReader<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(PartReader<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for PartReader<'_, '_> {
     type Value = ();

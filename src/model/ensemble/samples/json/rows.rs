@@ -127,13 +127,7 @@ fn ragged() -> ReadError {
 /// Reads an array of rows.
 pub(super) struct AllRows<'r, 'a>(pub &'r mut JsonRows<'a>);
 
-impl<'de> DeserializeSeed<'de> for AllRows<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+reads_itself!(AllRows<'_, '_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for AllRows<'_, '_> {
     type Value = ();
@@ -179,13 +173,7 @@ impl NestedNumbers<'_, '_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for NestedNumbers<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(NestedNumbers<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for NestedNumbers<'_, '_> {
     type Value = ();

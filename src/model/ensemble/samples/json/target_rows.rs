@@ -153,13 +153,7 @@ impl TargetCells<'_, '_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for TargetCells<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(TargetCells<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for TargetCells<'_, '_> {
     type Value = ();

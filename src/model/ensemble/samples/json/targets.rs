@@ -65,13 +65,7 @@ impl<'a> JsonTargets<'a> {
 /// Reads an array of targets.
 pub(super) struct AllTargets<'r, 'a>(pub &'r mut JsonTargets<'a>);
 
-impl<'de> DeserializeSeed<'de> for AllTargets<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+reads_itself!(AllTargets<'_, '_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for AllTargets<'_, '_> {
     type Value = ();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use divisi_runtime::reading::ReadError;
 
@@ -94,13 +94,7 @@ impl<'a> TextSet<'a> {
 /// Reads a whole document.
 struct TextDocument<'s, 'a>(&'s mut TextSet<'a>);
 
-impl<'de> DeserializeSeed<'de> for TextDocument<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(TextDocument<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for TextDocument<'_, '_> {
     type Value = ();
@@ -135,13 +129,7 @@ impl<'de> Visitor<'de> for TextDocument<'_, '_> {
 /// Reads an array of texts.
 struct AllTexts<'s, 'a>(&'s mut TextSet<'a>);
 
-impl<'de> DeserializeSeed<'de> for AllTexts<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+reads_itself!(AllTexts<'_, '_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for AllTexts<'_, '_> {
     type Value = ();
@@ -159,13 +147,7 @@ impl<'de> Visitor<'de> for AllTexts<'_, '_> {
 /// Reads a text, or an object of `text`, `text_pair` and a target. Other fields are ignored.
 struct OneText<'s, 'a>(&'s mut TextSet<'a>);
 
-impl<'de> DeserializeSeed<'de> for OneText<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(OneText<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for OneText<'_, '_> {
     type Value = ();
