@@ -8,8 +8,8 @@ use std::path::Path;
 
 use thiserror::Error;
 
-/// The reason why a reader refuses a file, a request or a part of one: the place, what was expected,
-/// and what was found, in words.
+/// The reason why a reader refuses a file or a request: the place, the expected content and the
+/// content found there, in words.
 ///
 /// ```
 /// # use divisi_runtime::reading::ReadError;
