@@ -59,7 +59,7 @@ struct Arrays {
 
 impl Arrays {
     fn new(bytes: Vec<u8>) -> Result<Self, ReadError> {
-        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| unreadable(e))?;
+        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(unreadable)?;
         if archive.is_empty() {
             return Err(unreadable("expected an array, found none"));
         }
@@ -152,12 +152,12 @@ impl Arrays {
 
     /// Returns the bytes of an array's `.npy`.
     fn unpack(&mut self, at: usize) -> Result<Vec<u8>, ReadError> {
-        let entry = self.archive.by_index(at).map_err(|e| unreadable(e))?;
+        let entry = self.archive.by_index(at).map_err(unreadable)?;
         let mut bytes = Vec::new();
         if entry.size() <= MOST_BYTES {
             // The size in the archive may be wrong, so the bytes are counted.
             let unpacked = entry.take(MOST_BYTES + 1).read_to_end(&mut bytes);
-            unpacked.map_err(|e| unreadable(e))?;
+            unpacked.map_err(unreadable)?;
             if bytes.len() as u64 <= MOST_BYTES {
                 return Ok(bytes);
             }
