@@ -72,7 +72,7 @@ impl StoreError {
             StoreError::InUse => "store_in_use",
             StoreError::Full => "store_full",
             StoreError::File(_) => "store_file",
-            StoreError::Task { code, .. } => *code,
+            StoreError::Task { code, .. } => code,
         }
     }
 
