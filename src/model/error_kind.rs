@@ -1,65 +1,49 @@
 //! The kinds of errors that clients see, and their HTTP and gRPC statuses.
 
+use divisi_runtime::named::named;
 use serde::{Deserialize, Serialize};
 
 use crate::codes::Code;
 
-/// The reason why a call failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
-    /// The model, version or path does not exist.
-    NotFound,
-    /// The path exists with another method.
-    Method,
-    /// It is not available now.
-    Unavailable,
-    /// A part of the protocol is not supported.
-    Unsupported,
-    /// The request is invalid.
-    BadInput,
-    /// The request exceeds a bound.
-    TooLarge,
-    /// There is no room for more requests now.
-    TooMany,
-    /// The answer missed the deadline.
-    TimedOut,
-    /// The client sent its request too slowly.
-    Slow,
-    /// The client cancelled the request.
-    Cancelled,
-    /// The state does not allow the change.
-    Conflict,
-    /// The name already exists.
-    Exists,
-    /// A key is missing or unknown.
-    Unauthenticated,
-    /// The key's role does not allow the request.
-    Forbidden,
-    /// The server failed.
-    Internal,
+named! {
+    /// The reason why a call failed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ErrorKind {
+        /// The model, version or path does not exist.
+        NotFound = "not_found",
+        /// The path exists with another method.
+        Method = "method",
+        /// It is not available now.
+        Unavailable = "unavailable",
+        /// A part of the protocol is not supported.
+        Unsupported = "unsupported",
+        /// The request is invalid.
+        BadInput = "bad_input",
+        /// The request exceeds a bound.
+        TooLarge = "too_large",
+        /// There is no room for more requests now.
+        TooMany = "too_many",
+        /// The answer missed the deadline.
+        TimedOut = "timed_out",
+        /// The client sent its request too slowly.
+        Slow = "slow",
+        /// The client cancelled the request.
+        Cancelled = "cancelled",
+        /// The state does not allow the change.
+        Conflict = "conflict",
+        /// The name already exists.
+        Exists = "exists",
+        /// A key is missing or unknown.
+        Unauthenticated = "unauthenticated",
+        /// The key's role does not allow the request.
+        Forbidden = "forbidden",
+        /// The server failed.
+        Internal = "internal",
+    }
 }
 
 impl ErrorKind {
-    /// Every kind.
-    pub const ALL: [ErrorKind; 15] = [
-        ErrorKind::NotFound,
-        ErrorKind::Method,
-        ErrorKind::Unavailable,
-        ErrorKind::Unsupported,
-        ErrorKind::BadInput,
-        ErrorKind::TooLarge,
-        ErrorKind::TooMany,
-        ErrorKind::TimedOut,
-        ErrorKind::Slow,
-        ErrorKind::Cancelled,
-        ErrorKind::Conflict,
-        ErrorKind::Exists,
-        ErrorKind::Unauthenticated,
-        ErrorKind::Forbidden,
-        ErrorKind::Internal,
-    ];
-
     /// Returns the kind for a code of the engine.
     pub fn of_code(code: Code) -> Self {
         let statuses = (code.http(), code.grpc());
@@ -97,27 +81,6 @@ impl ErrorKind {
     /// Returns the gRPC status.
     pub const fn grpc(self) -> u8 {
         self.statuses().1
-    }
-
-    /// Returns its name in metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ErrorKind::NotFound => "not_found",
-            ErrorKind::Method => "method",
-            ErrorKind::Unavailable => "unavailable",
-            ErrorKind::Unsupported => "unsupported",
-            ErrorKind::BadInput => "bad_input",
-            ErrorKind::TooLarge => "too_large",
-            ErrorKind::TooMany => "too_many",
-            ErrorKind::TimedOut => "timed_out",
-            ErrorKind::Slow => "slow",
-            ErrorKind::Cancelled => "cancelled",
-            ErrorKind::Conflict => "conflict",
-            ErrorKind::Exists => "exists",
-            ErrorKind::Unauthenticated => "unauthenticated",
-            ErrorKind::Forbidden => "forbidden",
-            ErrorKind::Internal => "internal",
-        }
     }
 
     /// Returns the failure reason in metrics, with Triton's name.

@@ -8,35 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_runtime::lock::Leaf;
+use divisi_runtime::named::named;
 
-/// The kind of step in a span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum SpanKind {
-    /// The wait of the batch's oldest sample in the queue.
-    Wait,
-    /// The copy of samples from the pool to the worker.
-    CopyIn,
-    /// The copy of samples to the device's memory before a lane takes them.
-    CopyAhead,
-    /// The computation.
-    Compute,
-    /// The copy of answers from the device's memory.
-    CopyOut,
-    /// The folding of answers by the accumulator.
-    Send,
-}
-
-impl SpanKind {
-    /// Returns its name on the screen and in exports.
-    pub fn name(self) -> &'static str {
-        match self {
-            SpanKind::Wait => "wait",
-            SpanKind::CopyIn => "copy in",
-            SpanKind::CopyAhead => "copy ahead",
-            SpanKind::Compute => "compute",
-            SpanKind::CopyOut => "copy out",
-            SpanKind::Send => "send",
-        }
+named! {
+    /// The kind of step in a span.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    pub enum SpanKind {
+        /// The wait of the batch's oldest sample in the queue.
+        Wait = "wait",
+        /// The copy of samples from the pool to the worker.
+        CopyIn = "copy in",
+        /// The copy of samples to the device's memory before a lane takes them.
+        CopyAhead = "copy ahead",
+        /// The computation.
+        Compute = "compute",
+        /// The copy of answers from the device's memory.
+        CopyOut = "copy out",
+        /// The folding of answers by the accumulator.
+        Send = "send",
     }
 }
 

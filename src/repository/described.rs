@@ -96,12 +96,9 @@ impl<'r> DescribedModel<'r> {
     pub(crate) fn circle(&self, user: CircleUser) -> LoadFault {
         let mut steps = self.config.steps.iter().flatten();
         let step = steps.find(|step| step.model == user.used);
-        LoadFault::Circle {
-            file: self.folder.display(CONFIG),
-            line: step.map_or(1, |step| step.line),
-            step: user.used,
-            models: user.circle,
-        }
+        let (used, circle) = (&user.used, user.circle.join(" → "));
+        let why = format!("step `{used}`: ensembles use each other in a cycle: {circle}");
+        self.folder.wrong(step.map_or(1, |step| step.line), why)
     }
 }
 
@@ -110,10 +107,7 @@ impl<'r> DescribedModel<'r> {
 fn is_there(found: Result<bool, LoadFault>) -> bool {
     match found {
         Ok(is_there) => is_there,
-        Err(fault) => matches!(
-            fault,
-            LoadFault::Outside { .. } | LoadFault::Dangling { .. }
-        ),
+        Err(fault) => matches!(fault, LoadFault::Link(_)),
     }
 }
 

@@ -1,12 +1,13 @@
 //! The files of a repository. They are found by name, and never outside the repository.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-use divisi_runtime::reading;
+use divisi_runtime::reading::{self, ReadError};
 
-use crate::error::{LoadFault, RepositoryError};
+use crate::error::LoadFault;
 
 /// The name of a configuration in a model's folder.
 pub(crate) const CONFIG: &str = "config.pbtxt";
@@ -20,23 +21,25 @@ pub(crate) const MOST_TEXT: u64 = 1 << 20;
 /// The maximum number of characters of a model's name, which is a folder name.
 const MOST_NAME: usize = 255;
 
+fn of_path(path: &Path, error: ReadError) -> ReadError {
+    error.at(path.display())
+}
+
 /// A repository's folder, with links resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Root(PathBuf);
 
 impl Root {
     /// Opens the folder at `path`.
-    pub(crate) fn open(path: &Path) -> Result<Self, RepositoryError> {
-        let unreadable = |error| RepositoryError::Unreadable {
-            path: path.to_owned(),
-            error,
-        };
+    pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
+        let unreadable = |error| of_path(path, ReadError::new(error));
         let root = path.canonicalize().map_err(unreadable)?;
         match root.is_dir() {
             true => Ok(Root(root)),
-            false => Err(RepositoryError::NoFolder {
-                path: path.to_owned(),
-            }),
+            false => Err(of_path(
+                path,
+                ReadError::new("expected a model repository (a folder with one folder per model)"),
+            )),
         }
     }
 
@@ -45,11 +48,8 @@ impl Root {
     }
 
     /// Returns the names of its folders, in order. Hidden folders are not models.
-    pub(crate) fn names(&self) -> Result<Vec<String>, RepositoryError> {
-        let unreadable = |error| RepositoryError::Unreadable {
-            path: self.0.clone(),
-            error,
-        };
+    pub(crate) fn names(&self) -> Result<Vec<String>, ReadError> {
+        let unreadable = |error| of_path(&self.0, ReadError::new(error));
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.0).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
@@ -58,10 +58,8 @@ impl Root {
                 names.push(name);
             }
             if names.len() > MOST_MODELS {
-                return Err(RepositoryError::TooMany {
-                    path: self.0.clone(),
-                    most: MOST_MODELS,
-                });
+                let wrong = format_args!("expected at most {MOST_MODELS} models");
+                return Err(of_path(&self.0, ReadError::new(wrong)));
             }
         }
         names.sort_unstable();
@@ -76,10 +74,8 @@ impl Root {
         let shown = !name.trim().is_empty() && !name.chars().any(char::is_control);
         if !shown || name.chars().count() > MOST_NAME {
             let found = name.escape_debug();
-            return Err(LoadFault::File {
-                file: found.to_string(),
-                reason: format!("expected a name of 1 to {MOST_NAME} printable characters"),
-            });
+            let wrong = format_args!("expected a name of 1 to {MOST_NAME} printable characters");
+            return Err(ReadError::new(wrong).at(found).into());
         }
         let folder = ModelFolder {
             root: self,
@@ -140,13 +136,9 @@ impl ModelFolder<'_> {
         match path.canonicalize() {
             // Readers need the name of the link, not of its target.
             Ok(real) if real.starts_with(&self.root.0) => Ok(path),
-            Ok(_) => Err(LoadFault::Outside {
-                file: self.display(file),
-            }),
+            Ok(_) => Err(self.wrong_link(file, "the link leads out of the repository")),
             Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
-                Err(LoadFault::Dangling {
-                    file: self.display(file),
-                })
+                Err(self.wrong_link(file, "the target of the link does not exist"))
             }
             Err(error) => Err(self.failed(file, &error)),
         }
@@ -180,9 +172,11 @@ impl ModelFolder<'_> {
         let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
         match Path::new(file).components().all(normal) && !file.contains('\0') {
             true => Ok(()),
-            false => Err(LoadFault::OutsideOfFolder {
-                file: file.escape_debug().to_string(),
-            }),
+            false => Err(ReadError::new(format_args!(
+                "`{}` leads out of the model's folder",
+                file.escape_debug()
+            ))
+            .into()),
         }
     }
 
@@ -236,18 +230,15 @@ impl ModelFolder<'_> {
 
     /// Returns the error of a line of the model's configuration.
     pub(crate) fn wrong(&self, line: usize, message: String) -> LoadFault {
-        LoadFault::Line {
-            file: self.display(CONFIG),
-            line,
-            message,
-        }
+        LoadFault::of_line(&self.display(CONFIG), line, message)
     }
 
     /// Returns an error of a whole file.
-    pub(crate) fn failed(&self, file: &str, reason: &impl ToString) -> LoadFault {
-        LoadFault::File {
-            file: self.display(file),
-            reason: reason.to_string(),
-        }
+    pub(crate) fn failed(&self, file: &str, reason: &impl Display) -> LoadFault {
+        ReadError::new(reason).at(self.display(file)).into()
+    }
+
+    fn wrong_link(&self, file: &str, reason: &str) -> LoadFault {
+        LoadFault::Link(ReadError::new(reason).at(self.display(file)))
     }
 }

@@ -32,7 +32,7 @@ mod versions;
 mod warmup;
 
 pub use batch::ModelRows;
-pub use error::{LoadFault, RepositoryError};
+pub use error::LoadFault;
 pub use labels::OutputLabels;
 pub use loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion};
 pub use repository::{Repository, WantedModels};

@@ -89,13 +89,9 @@ impl NamedFile {
     /// Returns the error of a file outside the repository.
     fn outside(self, manifest: String) -> LoadFault {
         let (field, file) = (self.field, self.file.escape_debug());
-        LoadFault::Line {
-            file: manifest,
-            line: self.line,
-            message: format!(
-                "{field}: expected a path inside the repository's folder, found `{file}`"
-            ),
-        }
+        let why =
+            format_args!("{field}: expected a path inside the repository's folder, found `{file}`");
+        LoadFault::of_line(&manifest, self.line, why)
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_model::ensemble::MemberPrecision;
+use divisi_runtime::reading::ReadError;
 
 use crate::config::ModelConfig;
 use crate::described::{DescribedKind, DescribedModel};
-use crate::error::{LoadFault, RepositoryError};
+use crate::error::LoadFault;
 use crate::folder::{CONFIG, Root};
 use crate::loaded::{LoadFailure, LoadReport, LoadedModel, with_users};
 use crate::model::{ModelFormat, file_of};
@@ -39,7 +40,7 @@ impl Repository {
     ///
     /// # Errors
     /// The path cannot be read, or is not a folder.
-    pub fn open(path: &Path) -> Result<Self, RepositoryError> {
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
         let root = Root::open(path)?;
         Ok(Repository {
             root,
@@ -110,7 +111,7 @@ impl Repository {
     ///
     /// # Errors
     /// The folder cannot be read, or has too many folders.
-    pub fn names(&self) -> Result<Vec<String>, RepositoryError> {
+    pub fn names(&self) -> Result<Vec<String>, ReadError> {
         self.root.names()
     }
 
@@ -123,7 +124,7 @@ impl Repository {
         &self,
         wanted: WantedModels<'_>,
         loaded: &[Arc<LoadedModel>],
-    ) -> Result<LoadReport, RepositoryError> {
+    ) -> Result<LoadReport, ReadError> {
         self.load_with(wanted, loaded, &Overrides::new())
     }
 
@@ -136,7 +137,7 @@ impl Repository {
         wanted: WantedModels<'_>,
         loaded: &[Arc<LoadedModel>],
         overrides: &Overrides,
-    ) -> Result<LoadReport, RepositoryError> {
+    ) -> Result<LoadReport, ReadError> {
         let names = with_brought(self.names()?, overrides);
         let mut report = LoadReport::default();
         let described = self.described(wanted, (&names, overrides), loaded, &mut report);

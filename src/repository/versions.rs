@@ -235,11 +235,9 @@ fn network(
 fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedParts, LoadFault> {
     let steps = model.config.steps.as_deref().unwrap_or_default();
     let models = steps.iter().map(|step| {
-        known.of_step(step).map_err(|reason| LoadFault::Needs {
-            file: model.folder.display(CONFIG),
-            line: step.line,
-            step: step.model.clone(),
-            reason,
+        known.of_step(step).map_err(|reason| {
+            let why = format!("step `{}`: {reason}", step.model);
+            model.folder.wrong(step.line, why)
         })
     });
     let models = models.collect::<Result<Vec<_>, _>>()?;

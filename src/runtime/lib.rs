@@ -3,8 +3,9 @@
 //! A [`network`] is a graph of operations with weights, built by a family, read from a file or
 //! imported from [`onnx`]. [`compute`] lowers a graph for one device and runs batches of
 //! [`tensor`]s by kernels; Candle is the reference that the kernels are tested against. [`device`]
-//! finds devices and books their memory. [`lock`], [`reading`] and [`words`] are used by all crates
-//! above: locks that check their order, bounded reading of files, numbers in words.
+//! finds devices and books their memory. [`lock`], [`named`], [`reading`] and [`words`] are used by
+//! all crates above: locks that check their order, enums with names, bounded reading of files and
+//! its errors, numbers in words.
 //!
 //! Loads an ONNX file and runs it on one core:
 //!
@@ -45,6 +46,7 @@
 pub mod compute;
 pub mod device;
 pub mod lock;
+pub mod named;
 pub mod network;
 pub mod onnx;
 pub mod reading;

@@ -1,9 +1,42 @@
 //! Reads files that users name, and only regular ones: reading a pipe would wait for its
-//! writer, and a device may have no end.
+//! writer, and a device may have no end. Readers of their contents share one error.
 
+use std::fmt::Display;
 use std::fs::{self, File, FileType};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+
+use thiserror::Error;
+
+/// The reason why a reader refuses a file or a request: the place, the expected content and the
+/// content found there, in words.
+///
+/// ```
+/// # use divisi_runtime::reading::ReadError;
+/// let error = ReadError::expected("a number", "`x`").at("column label").at("line 3");
+/// assert_eq!(error.to_string(), "line 3: column label: expected a number, found `x`");
+/// ```
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct ReadError(String);
+
+impl ReadError {
+    /// Creates an error from its reason.
+    pub fn new(reason: impl Display) -> Self {
+        ReadError(reason.to_string())
+    }
+
+    /// Creates the error of content other than expected.
+    pub fn expected(expected: impl Display, found: impl Display) -> Self {
+        ReadError(format!("expected {expected}, found {found}"))
+    }
+
+    /// Returns the error with its place in front: a file, a field, a line or a row.
+    #[must_use]
+    pub fn at(self, place: impl Display) -> Self {
+        ReadError(format!("{place}: {self}"))
+    }
+}
 
 /// The most bytes of a text; a larger one is taken for a mistake.
 pub const MOST_TEXT: u64 = 16 << 20;

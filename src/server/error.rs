@@ -10,8 +10,9 @@ use divisi_model::allocation::MatrixFileError;
 use divisi_model::catalogue::{CatalogueError, MixError};
 use divisi_model::ensemble::EnsembleError;
 use divisi_registry::store::StoreError;
-use divisi_repository::{LoadFault, RepositoryError};
+use divisi_repository::LoadFault;
 use divisi_runtime::device::DeviceError;
+use divisi_runtime::reading::ReadError;
 use divisi_session::{Refusal, SetupFileError};
 use divisi_tasks::served::ServedTasksError;
 use thiserror::Error;
@@ -57,7 +58,7 @@ pub enum ServeError {
     Renamed(String),
     /// A repository cannot be read.
     #[error(transparent)]
-    Repository(#[from] RepositoryError),
+    Repository(#[from] ReadError),
     /// A model of a repository cannot be read by itself.
     #[error(transparent)]
     Model(#[from] LoadFault),

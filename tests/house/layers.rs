@@ -32,7 +32,9 @@ const OF_THE_DOOR: [&str; 5] = ["hyper", "rustls", "tokio-rustls", "tonic", "tow
 
 /// The rooms of `src/runtime/` from the bottom up. Rooms of one row may not use each other.
 const RUNTIME_LAYERS: &[&[&str]] = &[
-    &["lock", "reading", "words", "tensor"],
+    &["lock", "reading", "words"],
+    &["named"],
+    &["tensor"],
     &["device"],
     &["network"],
     &["onnx"],

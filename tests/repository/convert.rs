@@ -6,7 +6,7 @@ use std::sync::Arc;
 use divisi_model::ensemble::{Ensemble, Files};
 use divisi_repository::Repository;
 use divisi_repository::convert::{
-    ConvertError, Converted, NetworkFiles, manifests_to_triton, to_manifests, to_triton,
+    Converted, NetworkFiles, manifests_to_triton, to_manifests, to_triton,
 };
 use divisi_repository::{LoadedModel, ModelRows, WantedModels};
 
@@ -209,18 +209,11 @@ fn what_is_there_is_not_written_over() {
     out.file("x", "");
     let files = NetworkFiles::Named;
     let refused = to_manifests(&written.open(), out.path(), files).expect_err("is there");
-    assert!(
-        matches!(refused, ConvertError::NotEmpty { .. }),
-        "{refused}"
-    );
+    let expected = "expected a new or empty folder";
+    assert!(refused.to_string().ends_with(expected), "{refused}");
     let files = Files::from_path(&networks().join("one.onnx"));
     let refused = to_triton(&files, out.path()).expect_err("is there");
-    assert!(
-        refused
-            .to_string()
-            .ends_with("expected a new or empty folder"),
-        "{refused}"
-    );
+    assert!(refused.to_string().ends_with(expected), "{refused}");
 }
 
 /// A model in two versions with all that a manifest keeps, and an ensemble of both.

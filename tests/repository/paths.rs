@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use divisi_repository::{Repository, RepositoryError, WantedModels};
+use divisi_repository::{Repository, WantedModels};
 
 use crate::common::Written;
 
@@ -229,9 +229,15 @@ fn a_repository_is_a_folder() {
     let written = Written::new();
     written.file("file", "");
     let missing = Repository::open(&written.path().join("none"));
-    assert!(matches!(missing, Err(RepositoryError::Unreadable { .. })));
+    let missing = missing.expect_err("no folder").to_string();
+    assert!(
+        missing.ends_with("none: No such file or directory (os error 2)"),
+        "{missing}"
+    );
     let file = Repository::open(&written.path().join("file"));
-    assert!(matches!(file, Err(RepositoryError::NoFolder { .. })));
+    let file = file.expect_err("a file").to_string();
+    let expected = "file: expected a model repository (a folder with one folder per model)";
+    assert!(file.ends_with(expected), "{file}");
     assert!(!Repository::is_at(written.path()));
     written.network("m", "one.onnx");
     assert!(Repository::is_at(written.path()));

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use thiserror::Error;
-
 use crate::pipeline::{Pipeline, StepRole};
 use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::device::MemberIndex;
 use divisi_runtime::network::{Graph, GraphError, NetworkByLength, Shape, Weights};
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{RowCheck, Signature};
 
 use super::InterfaceNames;
@@ -16,39 +15,6 @@ use super::{
     AnswerKind, AnswerWidth, BatchSizes, DEFAULT_SEGMENT, Ensemble, ImageFit, ImageLayout, Input,
     Member, OutputKind, PolicyKind, RuleKind, Samples, Temperature, VoteWeight,
 };
-
-/// A pipeline and members that do not form an ensemble.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum AssembledError {
-    /// Two members have the same name.
-    #[error("two members are named `{name}`")]
-    Twice {
-        /// The name.
-        name: String,
-    },
-    /// A step's member does not exist.
-    #[error("step `{step}`: expected a member below {members}, found {member}")]
-    NoMember {
-        /// The step.
-        step: String,
-        /// The member's number.
-        member: usize,
-        /// The number of members.
-        members: usize,
-    },
-    /// A sample has no values, or too many values.
-    #[error("a sample has {found} values, expected 1 to 2^28")]
-    Sample {
-        /// The values.
-        found: usize,
-    },
-    /// An answer has no values, or too many values.
-    #[error("an answer has {found} values, expected 1 to 2^24")]
-    Answer {
-        /// The values.
-        found: usize,
-    },
-}
 
 impl Member {
     /// Creates a model of a pipeline: a member that takes and returns its own tensors, concatenated
@@ -91,7 +57,7 @@ impl Ensemble {
         name: String,
         members: Vec<Arc<Member>>,
         pipeline: Pipeline,
-    ) -> Result<Self, AssembledError> {
+    ) -> Result<Self, ReadError> {
         check_members(&members, &pipeline)?;
         let signature = Signature {
             inputs: pipeline.inputs().to_vec(),
@@ -100,7 +66,11 @@ impl Ensemble {
         };
         let found = signature.input_width(signature.largest_length());
         let shape = Some(Shape::vector(found)).filter(|shape| shape.is_reasonable());
-        let shape = shape.ok_or(AssembledError::Sample { found })?;
+        let shape = shape.ok_or_else(|| {
+            ReadError::new(format_args!(
+                "a sample has {found} values, expected 1 to 2^28"
+            ))
+        })?;
         let answers = AnswerKind::Values {
             count: answer_width(&pipeline)?,
             normalise: false,
@@ -174,15 +144,14 @@ fn made_up(signature: &Signature, width: usize) -> Option<Arc<Samples>> {
         .map(Arc::new)
 }
 
-fn check_members(members: &[Arc<Member>], pipeline: &Pipeline) -> Result<(), AssembledError> {
+fn check_members(members: &[Arc<Member>], pipeline: &Pipeline) -> Result<(), ReadError> {
     let twice = MemberIndex::enumerate(members).find(|(at, member)| {
         let mut before = members[..at.get()].iter();
         before.any(|other| other.name == member.name)
     });
     if let Some((_, member)) = twice {
-        return Err(AssembledError::Twice {
-            name: member.name.clone(),
-        });
+        let wrong = format_args!("two members are named `{}`", member.name);
+        return Err(ReadError::new(wrong));
     }
     let stray = pipeline.steps().iter().find_map(|step| match step.role {
         StepRole::Model(member) if member.get() >= members.len() => Some((step, member.get())),
@@ -190,18 +159,22 @@ fn check_members(members: &[Arc<Member>], pipeline: &Pipeline) -> Result<(), Ass
     });
     match stray {
         None => Ok(()),
-        Some((step, member)) => Err(AssembledError::NoMember {
-            step: step.name.clone(),
-            member,
-            members: members.len(),
-        }),
+        Some((step, member)) => {
+            let expected = format_args!("a member below {}", members.len());
+            let wrong = ReadError::expected(expected, member);
+            Err(wrong.at(format_args!("step `{}`", step.name)))
+        }
     }
 }
 
-fn answer_width(pipeline: &Pipeline) -> Result<AnswerWidth, AssembledError> {
+fn answer_width(pipeline: &Pipeline) -> Result<AnswerWidth, ReadError> {
     let found = pipeline.width();
     let width = u32::try_from(found)
         .ok()
         .and_then(|n| AnswerWidth::new(n).ok());
-    width.ok_or(AssembledError::Answer { found })
+    width.ok_or_else(|| {
+        ReadError::new(format_args!(
+            "an answer has {found} values, expected 1 to 2^24"
+        ))
+    })
 }

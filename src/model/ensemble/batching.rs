@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use divisi_runtime::reading::ReadError;
+
 use crate::ranged::{FieldOutOfRange, ranged, within};
 
 ranged! {
@@ -278,17 +280,6 @@ impl fmt::Display for BatchSize {
     }
 }
 
-/// Invalid batch sizes.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum BatchSizesError {
-    /// A size is 0 or too large.
-    #[error("expected batch sizes from 1 to {most}, found {0}", most = MAX_BATCH)]
-    OutOfRange(i64),
-    /// There is no size.
-    #[error("expected at least one batch size, found none")]
-    Empty,
-}
-
 /// The allowed batch sizes: at least one, increasing, without repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
@@ -301,9 +292,9 @@ impl From<BatchSizes> for Vec<i64> {
 }
 
 impl TryFrom<Vec<i64>> for BatchSizes {
-    type Error = BatchSizesError;
+    type Error = ReadError;
 
-    fn try_from(sizes: Vec<i64>) -> Result<Self, BatchSizesError> {
+    fn try_from(sizes: Vec<i64>) -> Result<Self, ReadError> {
         BatchSizes::new(&sizes)
     }
 }
@@ -313,16 +304,18 @@ impl BatchSizes {
     ///
     /// # Errors
     /// There is no size, or a size is 0 or too large.
-    pub fn new(sizes: &[i64]) -> Result<Self, BatchSizesError> {
+    pub fn new(sizes: &[i64]) -> Result<Self, ReadError> {
         let mut all = Vec::new();
         for &size in sizes {
             let valid = u32::try_from(size).ok().and_then(BatchSize::new);
-            all.push(valid.ok_or(BatchSizesError::OutOfRange(size))?);
+            all.push(valid.ok_or_else(|| {
+                ReadError::expected(format_args!("batch sizes from 1 to {MAX_BATCH}"), size)
+            })?);
         }
         all.sort_unstable();
         all.dedup();
         if all.is_empty() {
-            return Err(BatchSizesError::Empty);
+            return Err(ReadError::expected("at least one batch size", "none"));
         }
         Ok(BatchSizes(all))
     }

@@ -1,5 +1,6 @@
 //! The files of an ensemble: in a folder, a single network file, or compiled into the program.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use divisi_runtime::network::Shape;
@@ -133,7 +134,7 @@ impl Files {
     /// The file does not exist, cannot be read, or is a pipe, a device or a folder.
     pub fn read(&self, name: &str) -> Result<Vec<u8>, EnsembleError> {
         match self.path(name) {
-            Some(path) => reading::bytes(&path).map_err(|e| self.wrong(name, e.to_string())),
+            Some(path) => reading::bytes(&path).map_err(|e| self.wrong(name, e)),
             None => self.embedded(name).map(<[u8]>::to_vec),
         }
     }
@@ -160,15 +161,13 @@ impl Files {
             && file == name
         {
             let made = manifest(&folder.join(file), *shape, *most_length);
-            return made.map_err(|e| self.wrong(name, e.to_string()));
+            return made.map_err(|e| self.wrong(name, e));
         }
         match self.path(name) {
-            Some(path) => {
-                reading::text_within(&path, most).map_err(|e| self.wrong(name, e.to_string()))
-            }
+            Some(path) => reading::text_within(&path, most).map_err(|e| self.wrong(name, e)),
             None => match str::from_utf8(self.embedded(name)?) {
                 Ok(text) => Ok(text.to_owned()),
-                Err(_) => Err(self.wrong(name, "expected UTF-8 text".into())),
+                Err(_) => Err(self.wrong(name, "expected UTF-8 text")),
             },
         }
     }
@@ -193,13 +192,14 @@ impl Files {
         let files = self.all_embedded();
         let found = files.iter().find(|(n, _)| *n == name);
         let found = found.map(|(_, bytes)| *bytes);
-        found.ok_or_else(|| self.wrong(name, "no such file".into()))
+        found.ok_or_else(|| self.wrong(name, "no such file"))
     }
 
-    fn wrong(&self, name: &str, reason: String) -> EnsembleError {
+    /// Returns the error of a whole file.
+    pub(super) fn wrong(&self, name: &str, reason: impl Display) -> EnsembleError {
         EnsembleError::File {
             file: self.display(name),
-            reason,
+            reason: reason.to_string(),
         }
     }
 }

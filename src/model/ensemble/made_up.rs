@@ -4,16 +4,17 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use divisi_runtime::network::Graph;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{DataType, IdRanges, Lengths, Signature, TensorSpec};
 
-use super::samples::{Samples, SamplesError};
+use super::samples::Samples;
 
 impl Samples {
     /// Creates `rows` samples that `network` accepts.
     ///
     /// # Errors
-    /// [`SamplesError::Empty`] if there is no row or value.
-    pub fn made_up(network: &Graph, rows: usize) -> Result<Self, SamplesError> {
+    /// There is no row or value.
+    pub fn made_up(network: &Graph, rows: usize) -> Result<Self, ReadError> {
         Samples::synthetic_tensors(&network.signature(), rows)
     }
 
@@ -23,8 +24,8 @@ impl Samples {
     /// likely; without a mask, the samples have a few lengths up to the largest.
     ///
     /// # Errors
-    /// [`SamplesError::Empty`] if there is no row.
-    pub fn synthetic_tensors(signature: &Signature, rows: usize) -> Result<Self, SamplesError> {
+    /// There is no row.
+    pub fn synthetic_tensors(signature: &Signature, rows: usize) -> Result<Self, ReadError> {
         let mut random = ChaCha8Rng::seed_from_u64(0);
         let width = signature.input_width(signature.largest_length());
         let mut values = vec![0.0; rows * width];

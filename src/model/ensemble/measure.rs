@@ -1,46 +1,49 @@
 //! The quality measures of answers with known targets.
 
+use divisi_runtime::named::named;
 use serde::{Deserialize, Serialize};
 
 use super::answers::AnswerKind;
 use super::tags::TagScheme;
 
-/// A measure of answers against targets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// The share of samples whose most likely class is the target.
-    #[default]
-    Accuracy,
-    /// The square root of the mean squared difference of values.
-    Rmse,
-    /// The mean absolute difference of values.
-    MeanAbsoluteError,
-    /// The mean cosine of the angle between answer and target.
-    MeanCosine,
-    /// The harmonic mean of precision and recall over all labels together.
-    MicroF1,
-    /// The mean over labels of each label's harmonic mean of precision and recall. Labels that are
-    /// neither given nor expected are left out.
-    MacroF1,
-    /// The share of samples with exactly the expected labels.
-    ExactMatch,
-    /// The mean over classes of intersection over union: pixels that are and should be of the
-    /// class, divided by pixels that are or should be. Classes that are neither given nor expected
-    /// are left out.
-    MeanIou,
-    /// The share of pixels with the expected class.
-    PixelAccuracy,
-    /// The harmonic mean of precision and recall of spans of tokens. A span is right if its kind
-    /// and both ends are right.
-    SpanF1,
-    /// The share of tokens with the expected class.
-    TokenAccuracy,
-    /// The mean over classes of the average precision of boxes, and over minimum overlaps from 50
-    /// to 95 %.
-    Map,
-    /// The mean over classes of the average precision of boxes with a minimum overlap of 50 %.
-    Map50,
+named! {
+    /// A measure of answers against targets.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Measure {
+        /// The share of samples whose most likely class is the target.
+        #[default]
+        Accuracy = "accuracy",
+        /// The square root of the mean squared difference of values.
+        Rmse = "RMSE",
+        /// The mean absolute difference of values.
+        MeanAbsoluteError = "mean absolute error",
+        /// The mean cosine of the angle between answer and target.
+        MeanCosine = "mean cosine",
+        /// The harmonic mean of precision and recall over all labels together.
+        MicroF1 = "micro F1",
+        /// The mean over labels of each label's harmonic mean of precision and recall. Labels that
+        /// are neither given nor expected are left out.
+        MacroF1 = "macro F1",
+        /// The share of samples with exactly the expected labels.
+        ExactMatch = "exact match",
+        /// The mean over classes of intersection over union: pixels that are and should be of the
+        /// class, divided by pixels that are or should be. Classes that are neither given nor
+        /// expected are left out.
+        MeanIou = "mean IoU",
+        /// The share of pixels with the expected class.
+        PixelAccuracy = "pixel accuracy",
+        /// The harmonic mean of precision and recall of spans of tokens. A span is right if its
+        /// kind and both ends are right.
+        SpanF1 = "span F1",
+        /// The share of tokens with the expected class.
+        TokenAccuracy = "token accuracy",
+        /// The mean over classes of the average precision of boxes, and over minimum overlaps from
+        /// 50 to 95 %.
+        Map = "mAP@[.5:.95]",
+        /// The mean over classes of the average precision of boxes with a minimum overlap of 50 %.
+        Map50 = "mAP@.5",
+    }
 }
 
 impl Measure {
@@ -77,25 +80,6 @@ impl Measure {
             AnswerKind::Tokens { .. } => Measure::TokenAccuracy,
             AnswerKind::Boxes { .. } => Measure::Map50,
             other => Measure::main(other),
-        }
-    }
-
-    /// Returns its name: `accuracy`, `RMSE`, `micro F1`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Measure::Accuracy => "accuracy",
-            Measure::Rmse => "RMSE",
-            Measure::MeanAbsoluteError => "mean absolute error",
-            Measure::MeanCosine => "mean cosine",
-            Measure::MicroF1 => "micro F1",
-            Measure::MacroF1 => "macro F1",
-            Measure::ExactMatch => "exact match",
-            Measure::MeanIou => "mean IoU",
-            Measure::PixelAccuracy => "pixel accuracy",
-            Measure::SpanF1 => "span F1",
-            Measure::TokenAccuracy => "token accuracy",
-            Measure::Map => "mAP@[.5:.95]",
-            Measure::Map50 => "mAP@.5",
         }
     }
 

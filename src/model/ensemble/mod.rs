@@ -54,10 +54,7 @@ use divisi_runtime::tensor::{Lengths, RowCheck, TensorSpec};
 
 pub use answer_floats::AnswerFloats;
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
-pub use assembled::AssembledError;
-pub use batching::{
-    BatchSize, BatchSizes, BatchSizesError, MemberPolicy, PolicyError, PolicyKind, Wait,
-};
+pub use batching::{BatchSize, BatchSizes, MemberPolicy, PolicyError, PolicyKind, Wait};
 pub use box_outputs::{BoxForm, BoxOutputs, BoxScores, BoxStrides};
 pub use boxes::{BoxRows, Corners, ScoredBox, TargetBox};
 pub use combination::{Combination, CombinationError};

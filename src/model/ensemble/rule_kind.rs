@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use divisi_runtime::named::named;
 use serde::{Deserialize, Serialize};
 
 use super::answers::{AnswerKind, Threshold};
@@ -17,25 +18,27 @@ use super::rule::{
 };
 use super::value_rules::{Median, UnitLength, ValueMean};
 
-/// A rule that a manifest can name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RuleKind {
-    /// The mean of the probabilities or values.
-    #[default]
-    Average,
-    /// The mean weighted by the members' vote weights.
-    WeightedAverage,
-    /// One vote per member, for its most likely class, or for or against each label.
-    MajorityVote,
-    /// The softmax of the mean logit or, for labels, its sigmoid.
-    AverageLogits,
-    /// The median of each value.
-    Median,
-    /// The boxes of all members that no box with a higher score overlaps.
-    Nms,
-    /// Overlapping boxes of all members fused into one, weighted by the members' vote weights.
-    WeightedBoxesFusion,
+named! {
+    /// A rule that a manifest can name.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RuleKind {
+        /// The mean of the probabilities or values.
+        #[default]
+        Average = "average",
+        /// The mean weighted by the members' vote weights.
+        WeightedAverage = "weighted-average",
+        /// One vote per member, for its most likely class, or for or against each label.
+        MajorityVote = "majority-vote",
+        /// The softmax of the mean logit or, for labels, its sigmoid.
+        AverageLogits = "average-logits",
+        /// The median of each value.
+        Median = "median",
+        /// The boxes of all members that no box with a higher score overlaps.
+        Nms = "nms",
+        /// Overlapping boxes of all members fused into one, weighted by the members' vote weights.
+        WeightedBoxesFusion = "weighted-boxes-fusion",
+    }
 }
 
 /// The weight, vote and temperature of each member. All lists have the same length.
@@ -89,19 +92,6 @@ impl RuleKind {
             .first()
             .copied()
             .unwrap_or_default()
-    }
-
-    /// Returns its name in manifests and on the screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            RuleKind::Average => "average",
-            RuleKind::WeightedAverage => "weighted-average",
-            RuleKind::MajorityVote => "majority-vote",
-            RuleKind::AverageLogits => "average-logits",
-            RuleKind::Median => "median",
-            RuleKind::Nms => "nms",
-            RuleKind::WeightedBoxesFusion => "weighted-boxes-fusion",
-        }
     }
 
     /// Returns whether it uses the members' weights.

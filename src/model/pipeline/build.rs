@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::dataflow::{Dataflow, FlowStep, RowJoin, StepIndex, StepWork};
 use divisi_runtime::device::MemberIndex;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{DataType, Lengths, Signature, TensorSpec};
 
 use super::checks::{fits, fixed, has_all, origins, varies};
@@ -45,7 +46,7 @@ impl Pipeline {
     /// answer consists of the tensors `outputs`.
     ///
     /// # Errors
-    /// [`PipelineError`]: a name, type or shape does not match, a tensor has no writer or two
+    /// A name, type or shape does not match, a tensor has no writer or two
     /// writers, or steps form a cycle.
     pub fn new(
         inputs: Vec<TensorSpec>,
@@ -90,7 +91,7 @@ impl Builder {
     }
 
     /// Registers tensors that are concatenated in a row. Returns the row's width.
-    fn know(&mut self, origin: RowOrigin, specs: &[TensorSpec]) -> Result<usize, PipelineError> {
+    fn know(&mut self, origin: RowOrigin, specs: &[TensorSpec]) -> Result<usize, ReadError> {
         let mut first = match origin {
             RowOrigin::Request => usize::from(self.lengths.is_some()),
             RowOrigin::Step(_) => 0,
@@ -174,14 +175,15 @@ impl Builder {
         };
         let tensor = self.tensor(&spec.name, &when.tensor)?;
         if tensor.spec.varies() {
-            return Err(varies(&tensor.spec));
+            return Err(varies(&tensor.spec).into());
         }
         if when.reduction == TensorReduction::Value && tensor.source.run.len() != 1 {
-            return Err(PipelineError::Condition {
-                step: spec.name.clone(),
-                tensor: when.tensor.clone(),
-                found: tensor.spec.to_string(),
-            });
+            let (step, name, found) = (&spec.name, &when.tensor, &tensor.spec);
+            return Err(ReadError::new(format_args!(
+                "step `{step}`, when: expected one number, but `{name}` is {found}; compare \
+                 `max({name})`, for example"
+            ))
+            .into());
         }
         let sources = vec![tensor.source.clone()];
         let at = StepIndex::new(self.steps.len() as u16);
@@ -239,11 +241,12 @@ impl Builder {
             return Ok(Vec::new());
         };
         if own.largest() != self.most() {
-            return Err(PipelineError::Lengths {
-                step: step.to_owned(),
-                expected: self.most(),
-                found: own.largest(),
-            });
+            let expected = format_args!(
+                "samples of lengths up to {}, as in the pipeline",
+                self.most()
+            );
+            let wrong = ReadError::expected(expected, format_args!("up to {}", own.largest()));
+            return Err(of_step(step, wrong).into());
         }
         Ok(vec![KnownTensor {
             spec: TensorSpec::fixed("", DataType::Fp32, &[]),
@@ -271,14 +274,11 @@ impl Builder {
         let read = inputs.iter().map(|name| self.tensor(&spec.name, name));
         let read = read.collect::<Result<Vec<_>, _>>()?;
         if let Some(varying) = read.iter().find(|tensor| tensor.spec.elements().is_none()) {
-            return Err(varies(&varying.spec));
+            return Err(varies(&varying.spec).into());
         }
         let specs: Vec<&TensorSpec> = read.iter().map(|tensor| &tensor.spec).collect();
         let made = step.outputs(&specs, outputs);
-        let made = made.map_err(|error| PipelineError::Host {
-            step: spec.name.clone(),
-            error,
-        })?;
+        let made = made.map_err(|error| of_step(&spec.name, error))?;
         Ok((StepRole::Host(step.clone()), read, made))
     }
 
@@ -301,17 +301,21 @@ impl Builder {
                 let of = origins(sources).len();
                 match least <= of {
                     true => Ok(RowJoin::Quorum { least, wait }),
-                    false => Err(PipelineError::Quorum {
-                        step: spec.name.clone(),
-                        least,
-                        of,
-                    }),
+                    false => {
+                        let expected = format_args!(
+                            "a quorum of at most {of}, the number of steps that it reads"
+                        );
+                        Err(of_step(&spec.name, ReadError::expected(expected, least)).into())
+                    }
                 }
             }
-            (Some(_), _) => Err(PipelineError::NoQuorum {
-                step: spec.name.clone(),
-                kind: role.kind().to_owned(),
-            }),
+            (Some(_), _) => {
+                let wrong = ReadError::new(format_args!(
+                    "`{}` needs all of its inputs and cannot have a quorum",
+                    role.kind()
+                ));
+                Err(of_step(&spec.name, wrong).into())
+            }
         }
     }
 
@@ -343,17 +347,18 @@ impl Builder {
         let mut answered: Vec<PipelineOutput> = Vec::new();
         for name in outputs {
             if answered.iter().any(|output| output.spec.name == *name) {
-                let output = name.clone();
-                return Err(PipelineError::OutputTwice { output });
+                let wrong = ReadError::new(format_args!("`{name}` appears twice"));
+                return Err(wrong.at("outputs").into());
             }
             let KnownTensor { spec, source } = self.tensor("outputs", name)?;
             if let RowOrigin::Step(step) = source.origin
                 && let Some(by) = &self.partial[step.get()]
             {
-                return Err(PipelineError::Absent {
-                    output: name.clone(),
-                    step: by.clone(),
-                });
+                return Err(ReadError::new(format_args!(
+                    "output `{name}` does not exist for samples that skip `{by}`; merge it with a \
+                     tensor that always exists, in a step `first`"
+                ))
+                .into());
             }
             answered.push(PipelineOutput { spec, source });
         }
@@ -384,4 +389,8 @@ impl StepRole {
             StepRole::Gate(_) => "when",
         }
     }
+}
+
+fn of_step(step: &str, error: ReadError) -> ReadError {
+    error.at(format_args!("step `{step}`"))
 }

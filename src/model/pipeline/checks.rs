@@ -1,6 +1,7 @@
 //! Checks of the tensors of a step, and of their origin.
 
 use crate::dataflow::StepIndex;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{Dimension, TensorSpec};
 
 use super::error::PipelineError;
@@ -12,18 +13,19 @@ pub(super) fn has_all(
     side: &'static str,
     named: &[(String, String)],
     own: &[TensorSpec],
-) -> Result<(), PipelineError> {
+) -> Result<(), ReadError> {
     let unknown = named
         .iter()
         .find(|(name, _)| !own.iter().any(|o| o.name == *name));
     match unknown {
         None => Ok(()),
-        Some((name, _)) => Err(PipelineError::NoSuch {
-            step: step.to_owned(),
-            side,
-            name: name.clone(),
-            known: own.iter().map(|o| o.name.clone()).collect(),
-        }),
+        Some((name, _)) => {
+            let known: Vec<&str> = own.iter().map(|o| &*o.name).collect();
+            Err(ReadError::new(format_args!(
+                "step `{step}`: its model has no {side} `{name}`; it has: {}",
+                known.join(", ")
+            )))
+        }
     }
 }
 
@@ -42,11 +44,9 @@ pub(super) fn fits(step: &str, own: &TensorSpec, tensor: &TensorSpec) -> Result<
 }
 
 /// Returns the error of a tensor whose dimensions vary without permission.
-pub(super) fn varies(spec: &TensorSpec) -> PipelineError {
-    PipelineError::Varies {
-        tensor: spec.name.clone(),
-        found: spec.to_string(),
-    }
+pub(super) fn varies(spec: &TensorSpec) -> ReadError {
+    let wrong = ReadError::expected("fixed dimensions in a pipeline", spec);
+    wrong.at(format_args!("`{}`", spec.name))
 }
 
 /// Returns the steps that make tensors, each once and in order.

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use thiserror::Error;
-
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::MOST_EXACT;
 
 /// A comparison on a tensor.
@@ -54,30 +53,6 @@ pub enum Relation {
     Equal,
     /// `!=`
     Unequal,
-}
-
-/// An invalid condition.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ConditionError {
-    /// The text is not a comparison.
-    #[error(
-        "expected a comparison such as `max(probs) < 0.9`, with one of {reductions}, found \
-         `{found}`",
-        reductions = TensorReduction::names()
-    )]
-    Text {
-        /// The text.
-        found: String,
-    },
-    /// The bound is a whole number that float32 does not hold exactly.
-    #[error(
-        "`{found}` cannot be compared exactly: expected a whole number from -{MOST_EXACT} to \
-         {MOST_EXACT}"
-    )]
-    Inexact {
-        /// The number.
-        found: String,
-    },
 }
 
 const REDUCTIONS: [(&str, TensorReduction); 6] = [
@@ -152,17 +127,24 @@ impl StepCondition {
 }
 
 impl FromStr for StepCondition {
-    type Err = ConditionError;
+    type Err = ReadError;
 
-    fn from_str(text: &str) -> Result<Self, ConditionError> {
-        let short = |text: &str| text.chars().take(80).collect();
-        let no_text = || ConditionError::Text { found: short(text) };
-        let (condition, bound) = parsed(text).ok_or_else(no_text)?;
+    fn from_str(text: &str) -> Result<Self, ReadError> {
+        let short = |text: &str| text.chars().take(80).collect::<String>();
+        let (condition, bound) = parsed(text).ok_or_else(|| {
+            let known = TensorReduction::names();
+            ReadError::expected(
+                format_args!("a comparison such as `max(probs) < 0.9`, with one of {known}"),
+                format_args!("`{}`", short(text)),
+            )
+        })?;
         match is_exact(bound, condition.bound) {
             true => Ok(condition),
-            false => Err(ConditionError::Inexact {
-                found: short(bound),
-            }),
+            false => Err(ReadError::new(format_args!(
+                "`{}` cannot be compared exactly: expected a whole number from -{MOST_EXACT} to \
+                 {MOST_EXACT}",
+                short(bound)
+            ))),
         }
     }
 }

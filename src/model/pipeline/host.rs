@@ -1,8 +1,10 @@
 //! The kinds of host steps, and their tensors.
 
-use serde::Serialize;
-use thiserror::Error;
+use std::fmt::Display;
 
+use serde::Serialize;
+
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{DataType, MOST_EXACT, TensorSpec};
 
 /// A cheap step without weights that the host runs.
@@ -66,43 +68,6 @@ pub struct HostStepKind {
     pub signature: &'static str,
     /// The description of its work.
     pub does: &'static str,
-}
-
-/// A step of the host cannot take its inputs.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum HostStepError {
-    /// The number of inputs or outputs is wrong.
-    #[error("`{kind}` expects {expected} {side}, found {found}")]
-    Count {
-        /// Its kind.
-        kind: &'static str,
-        /// `input(s)` or `output(s)`.
-        side: &'static str,
-        /// The expected number.
-        expected: String,
-        /// The actual number.
-        found: usize,
-    },
-    /// Inputs have different types or shapes.
-    #[error("`{kind}` expects inputs of one type and shape, found {first} and {other}")]
-    Unequal {
-        /// Its kind.
-        kind: &'static str,
-        /// The first input's type and shape.
-        first: String,
-        /// The other input's.
-        other: String,
-    },
-    /// An input has an unsupported shape.
-    #[error("`{kind}` expects {expected}, found {found}")]
-    Shape {
-        /// Its kind.
-        kind: &'static str,
-        /// The supported shape.
-        expected: String,
-        /// The input's.
-        found: String,
-    },
 }
 
 impl HostStep {
@@ -216,7 +181,7 @@ impl HostStep {
         &self,
         inputs: &[&TensorSpec],
         names: &[String],
-    ) -> Result<Vec<TensorSpec>, HostStepError> {
+    ) -> Result<Vec<TensorSpec>, ReadError> {
         self.check_inputs(inputs)?;
         let first = inputs[0];
         let of = |data_type, dims: &[usize]| vec![(data_type, dims.to_vec())];
@@ -247,7 +212,7 @@ impl HostStep {
         Ok(specs.collect())
     }
 
-    fn check_inputs(&self, inputs: &[&TensorSpec]) -> Result<(), HostStepError> {
+    fn check_inputs(&self, inputs: &[&TensorSpec]) -> Result<(), ReadError> {
         let several = self.is_combination() || matches!(self, HostStep::First | HostStep::Concat);
         match inputs.len() {
             0 => return Err(self.count("inputs", "at least 1", 0)),
@@ -260,24 +225,15 @@ impl HostStep {
             _ => other.data_type == first.data_type && other.dims == first.dims,
         };
         if let Some(other) = inputs.iter().find(|other| !same(other)) {
-            return Err(HostStepError::Unequal {
-                kind: self.name(),
-                first: first.to_string(),
-                other: other.to_string(),
-            });
+            let found = format_args!("{first} and {other}");
+            return Err(self.wrong("inputs of one type and shape", found));
         }
         self.check_shape(first, inputs.len())
     }
 
-    fn check_shape(&self, first: &TensorSpec, inputs: usize) -> Result<(), HostStepError> {
+    fn check_shape(&self, first: &TensorSpec, inputs: usize) -> Result<(), ReadError> {
         let dims = fixed(first);
-        let wrong = |expected: String| {
-            Err(HostStepError::Shape {
-                kind: self.name(),
-                expected,
-                found: first.to_string(),
-            })
-        };
+        let wrong = |expected: String| Err(self.wrong(expected, first));
         match self {
             HostStep::WeightedMean { weights } if weights.len() != inputs => wrong(format!(
                 "a weight for each of {inputs} inputs, not {}",
@@ -310,13 +266,13 @@ impl HostStep {
         }
     }
 
-    fn count(&self, side: &'static str, expected: &str, found: usize) -> HostStepError {
-        HostStepError::Count {
-            kind: self.name(),
-            side,
-            expected: expected.to_owned(),
-            found,
-        }
+    fn count(&self, side: &str, expected: &str, found: usize) -> ReadError {
+        self.wrong(format_args!("{expected} {side}"), found)
+    }
+
+    fn wrong(&self, expected: impl Display, found: impl Display) -> ReadError {
+        let kind = self.name();
+        ReadError::new(format_args!("`{kind}` expects {expected}, found {found}"))
     }
 }
 

@@ -23,9 +23,9 @@ use crate::dataflow::{Dataflow, StepIndex};
 use divisi_runtime::device::MemberIndex;
 use divisi_runtime::tensor::{Lengths, MOST_EXACT, Signature, TensorSpec};
 
-pub use condition::{ConditionError, Relation, StepCondition, TensorReduction};
+pub use condition::{Relation, StepCondition, TensorReduction};
 pub use error::PipelineError;
-pub use host::{HostStep, HostStepError, HostStepKind};
+pub use host::{HostStep, HostStepKind};
 pub use run::RowInputs;
 
 /// The maximum wait of a quorum for all of its inputs, and the default wait. A request also has its

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::TensorSpec;
 
 use super::error::PipelineError;
@@ -60,7 +61,7 @@ fn cycle(steps: &[StepSpec], needs: &[Vec<usize>], done: &[usize]) -> PipelineEr
 fn writers<'a>(
     inputs: &'a [TensorSpec],
     steps: &'a [StepSpec],
-) -> Result<HashMap<&'a str, Option<usize>>, PipelineError> {
+) -> Result<HashMap<&'a str, Option<usize>>, ReadError> {
     let mut writers: HashMap<&str, Option<usize>> = HashMap::new();
     let name_of = |writer: Option<usize>| match writer {
         None => "input".to_owned(),
@@ -75,19 +76,20 @@ fn writers<'a>(
     });
     for (tensor, writer) in of_inputs.chain(of_steps) {
         if let Some(first) = writers.insert(tensor, writer) {
-            return Err(PipelineError::TwoWriters {
-                tensor: tensor.to_owned(),
-                first: name_of(first),
-                second: name_of(writer),
-            });
+            return Err(ReadError::new(format_args!(
+                "`{tensor}` is made by both `{}` and `{}`",
+                name_of(first),
+                name_of(writer)
+            )));
         }
     }
     let mut names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(PipelineError::Twice {
-            step: pair[0].to_owned(),
-        }),
+        Some(pair) => Err(ReadError::new(format_args!(
+            "step `{}` appears twice",
+            pair[0]
+        ))),
         None => Ok(writers),
     }
 }

@@ -9,7 +9,7 @@ use redb::ReadTransaction;
 
 use super::error::StoreError;
 use super::schema::{JOBS, MODELS, VARIANTS, decoded};
-use crate::records::{JobRecord, RecordedSource, RegisteredModel, TaskInterface};
+use crate::records::{JobRecord, OtherClass, RecordedSource, RegisteredModel, TaskInterface};
 
 /// The contents of a store at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,12 +57,13 @@ impl StoreContents {
     /// The task is not registered.
     pub fn task(&self, name: &str) -> Result<&[RegisteredModel], StoreError> {
         let models = self.tasks.get(name).map(Vec::as_slice);
-        models.ok_or_else(|| StoreError::UnknownTask {
-            asked: name.to_owned(),
-            known: match self.tasks.is_empty() {
+        models.ok_or_else(|| {
+            let known = match self.tasks.is_empty() {
                 true => "none".to_owned(),
                 false => self.tasks.keys().cloned().collect::<Vec<_>>().join(", "),
-            },
+            };
+            let why = format_args!("task `{name}` is not registered; registered tasks: {known}");
+            StoreError::of_task("task_unknown", why)
         })
     }
 
@@ -79,15 +80,23 @@ impl StoreContents {
         for other in self.others(task, name) {
             let expected = &other.record.interface;
             if !found.fits(expected) {
-                return Err(StoreError::Interface {
-                    task: task.to_owned(),
-                    expected: Box::new(expected.clone()),
-                    found: Box::new(found.clone()),
-                });
+                let why = format_args!(
+                    "task `{task}`: expected {expected}, as in its other ensembles, found {found}"
+                );
+                return Err(StoreError::of_task("task_interface", why));
             }
             if let Some(class) = expected.other_class(found) {
-                let task = task.to_owned();
-                return Err(StoreError::Classes { task, class });
+                let OtherClass {
+                    class,
+                    expected,
+                    found,
+                } = class;
+                let why = format_args!(
+                    "task `{task}`: expected class {class} to be `{expected}`, as in its other \
+                     ensembles, found `{found}`; all ensembles of a task need the same order of \
+                     classes"
+                );
+                return Err(StoreError::of_task("task_classes", why));
             }
         }
         Ok(())
@@ -122,12 +131,14 @@ impl StoreContents {
         let known = models.find(|known| known.name == name && known.record.source != *found);
         match known {
             None => Ok(()),
-            Some(known) => Err(StoreError::SameName {
-                task: task.to_owned(),
-                name: name.to_owned(),
-                registered: Box::new(known.record.source.clone()),
-                found: Box::new(found.clone()),
-            }),
+            Some(known) => {
+                let registered = &known.record.source;
+                let why = format_args!(
+                    "task `{task}` has an ensemble `{name}` from {registered}, found another one \
+                     from {found}; replace it with --replace, or keep both with --name NAME"
+                );
+                Err(StoreError::of_task("task_ensemble_name", why))
+            }
         }
     }
 
@@ -141,11 +152,12 @@ impl StoreContents {
                 .into_iter()
                 .filter(|name| names.contains(name))
                 .collect()),
-            Some(asked) => Err(StoreError::UnknownEnsemble {
-                task: task.to_owned(),
-                asked: asked.clone(),
-                known: known.join(", "),
-            }),
+            Some(asked) => {
+                let known = known.join(", ");
+                let why =
+                    format_args!("task `{task}` has no ensemble `{asked}`; its ensembles: {known}");
+                Err(StoreError::of_task("task_ensemble_unknown", why))
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Errors of a store.
 
+use std::fmt::Display;
 use std::io;
 
+use divisi_runtime::reading::ReadError;
 use thiserror::Error;
-
-use crate::records::{OtherClass, RecordedSource, TaskInterface};
 
 /// An error while opening, reading or writing a store. The file keeps its previous contents.
 #[derive(Debug, Error)]
@@ -44,60 +44,13 @@ pub enum StoreError {
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// The task is not registered.
-    #[error("task `{asked}` is not registered; registered tasks: {known}")]
-    UnknownTask {
-        /// The name.
-        asked: String,
-        /// The names of the registered tasks.
-        known: String,
-    },
-    /// The task has no ensemble of this name.
-    #[error("task `{task}` has no ensemble `{asked}`; its ensembles: {known}")]
-    UnknownEnsemble {
-        /// The task.
-        task: String,
-        /// The name.
-        asked: String,
-        /// The names of the task's ensembles.
-        known: String,
-    },
-    /// The task has an ensemble of this name from another source.
-    #[error(
-        "task `{task}` has an ensemble `{name}` from {registered}, found another one from {found}; \
-         replace it with --replace, or keep both with --name NAME"
-    )]
-    SameName {
-        /// The task.
-        task: String,
-        /// The name of both ensembles.
-        name: String,
-        /// The source of the registered ensemble.
-        registered: Box<RecordedSource>,
-        /// The source of the new ensemble.
-        found: Box<RecordedSource>,
-    },
-    /// An ensemble has other samples or answers than its task.
-    #[error("task `{task}`: expected {expected}, as in its other ensembles, found {found}")]
-    Interface {
-        /// The task.
-        task: String,
-        /// The interface of the task.
-        expected: Box<TaskInterface>,
-        /// The interface of the ensemble.
-        found: Box<TaskInterface>,
-    },
-    /// A class has another name than in the task's other ensembles.
-    #[error(
-        "task `{task}`: expected class {} to be `{}`, as in its other ensembles, found `{}`; all \
-         ensembles of a task need the same order of classes",
-        .class.class, .class.expected, .class.found
-    )]
-    Classes {
-        /// The task.
-        task: String,
-        /// The class.
-        class: OtherClass,
+    /// A task or an ensemble of it is not in the store, or an ensemble does not belong to its task.
+    #[error("{why}")]
+    Task {
+        /// The stable code.
+        code: &'static str,
+        /// The reason.
+        why: ReadError,
     },
 }
 
@@ -119,12 +72,14 @@ impl StoreError {
             StoreError::InUse => "store_in_use",
             StoreError::Full => "store_full",
             StoreError::File(_) => "store_file",
-            StoreError::UnknownTask { .. } => "task_unknown",
-            StoreError::UnknownEnsemble { .. } => "task_ensemble_unknown",
-            StoreError::SameName { .. } => "task_ensemble_name",
-            StoreError::Interface { .. } => "task_interface",
-            StoreError::Classes { .. } => "task_classes",
+            StoreError::Task { code, .. } => code,
         }
+    }
+
+    /// Creates the error of a task with its stable code.
+    pub(super) fn of_task(code: &'static str, why: impl Display) -> Self {
+        let why = ReadError::new(why);
+        StoreError::Task { code, why }
     }
 
     /// Converts a database error by its cause.

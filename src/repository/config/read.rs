@@ -38,12 +38,7 @@ impl ModelConfig {
         let of_line = |fault: TextFault| {
             let TextFault { line, mut message } = fault;
             message.truncate(message.floor_char_boundary(LONGEST));
-            let file = file.to_owned();
-            LoadFault::Line {
-                file,
-                line,
-                message,
-            }
+            LoadFault::of_line(file, line, message)
         };
         let Some(kind) = MessageType::config() else {
             return Ok(ModelConfig::default());

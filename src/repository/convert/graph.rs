@@ -2,11 +2,11 @@
 
 use divisi_model::ensemble::Ensemble;
 use divisi_model::pipeline::{Pipeline, StepRole};
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::TensorSpec;
 
 use crate::batch::ModelRows;
 
-use super::ConvertError;
 use super::models::{LABELS, Models, PlacedModel};
 use super::triton_text::{ConfigText, StepText, single_numbers};
 use super::written::OutFolder;
@@ -36,7 +36,7 @@ pub(super) fn write(
     models: &Models,
     placed: &[PlacedModel],
     out: &mut OutFolder,
-) -> Result<(), ConvertError> {
+) -> Result<(), ReadError> {
     let name = &ensemble.name;
     let rows: Option<Vec<ModelRows>> = placed.iter().map(|model| models.rows(model)).collect();
     let own = ModelRows::UpTo(ensemble.batch_sizes.largest().get());

@@ -13,13 +13,9 @@ mod triton_text;
 mod unsaid;
 mod written;
 
-use std::io;
-use std::path::PathBuf;
-
 use divisi_model::ensemble::EnsembleError;
+use divisi_runtime::reading::ReadError;
 use thiserror::Error;
-
-use crate::error::RepositoryError;
 
 pub use to_manifests::to_manifests;
 pub use to_triton::{manifests_to_triton, to_triton};
@@ -49,29 +45,9 @@ pub struct Converted {
 /// A conversion that failed, or converted only a part.
 #[derive(Debug, Error)]
 pub enum ConvertError {
-    /// The output folder exists and is not empty.
-    #[error("{}: expected a new or empty folder", path.display())]
-    NotEmpty {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// No folder of a repository has a manifest.
-    #[error("{}: nothing to convert: no folder in this repository has a manifest", path.display())]
-    NoManifests {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// A file cannot be written or copied.
-    #[error("{}: {error}", path.display())]
-    Files {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        error: io::Error,
-    },
-    /// The repository cannot be read.
+    /// The repository cannot be read, or the output folder is not empty or cannot be written.
     #[error(transparent)]
-    Repository(#[from] RepositoryError),
+    Files(#[from] ReadError),
     /// The ensemble cannot be read.
     #[error(transparent)]
     Ensemble(#[from] EnsembleError),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divisi_model::ensemble::{BatchSizes, Queueing};
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{Signature, TensorSpec};
 use divisi_runtime::words::counted;
 
 use crate::batch::ModelRows;
 use crate::config::NETWORK_PARAMETER;
 
-use super::ConvertError;
 use super::members::{MemberFiles, ReadMember, WeightsNetwork};
 use super::own::data_files;
 use super::triton_text::{ConfigText, single_numbers};
@@ -159,7 +159,7 @@ impl Models {
     }
 
     /// Writes the models.
-    pub(super) fn write(&self, out: &mut OutFolder) -> Result<(), ConvertError> {
+    pub(super) fn write(&self, out: &mut OutFolder) -> Result<(), ReadError> {
         self.0.iter().try_for_each(|(name, model)| {
             for (version, files) in &model.versions {
                 files.copy(&format!("{name}/{version}"), name, out)?;
@@ -231,7 +231,7 @@ const LAYERS: &str = "network.toml";
 
 impl MemberFiles {
     /// Copies the files of a version into its folder.
-    fn copy(&self, to: &str, model: &str, out: &mut OutFolder) -> Result<(), ConvertError> {
+    fn copy(&self, to: &str, model: &str, out: &mut OutFolder) -> Result<(), ReadError> {
         match self {
             MemberFiles::Onnx(path) => {
                 for (beside, from) in data_files(path) {

@@ -5,13 +5,13 @@ use std::path::{Component, Path, PathBuf};
 
 use divisi_model::ensemble::{Ensemble, Files};
 use divisi_runtime::onnx::OnnxModel;
-use divisi_runtime::reading;
+use divisi_runtime::reading::{self, ReadError};
 
 use crate::folder::MOST_TEXT;
 use crate::manifest_files::{NamedFile, named};
 
+use super::NetworkFiles;
 use super::written::{OutFolder, files as failed};
-use super::{ConvertError, NetworkFiles};
 
 /// The maximum depth of copied folders within a model's folder.
 const DEPTH: usize = 8;
@@ -36,7 +36,7 @@ impl<'r> OwnManifest<'r> {
         &self,
         files: NetworkFiles,
         out: &mut OutFolder,
-    ) -> Result<Result<(), String>, ConvertError> {
+    ) -> Result<Result<(), String>, ReadError> {
         let text = reading::text_within(self.path, MOST_TEXT);
         let text = text.map_err(|error| failed(self.path, error))?;
         let manifest = self.path.file_name().unwrap_or_default().to_string_lossy();
@@ -74,7 +74,7 @@ impl<'r> OwnManifest<'r> {
 
     /// Copies a file to the place that the manifest names. Skips files outside the output folder;
     /// reading the manifest again then reports them.
-    fn copy_named(&self, file: &NamedFile, out: &mut OutFolder) -> Result<(), ConvertError> {
+    fn copy_named(&self, file: &NamedFile, out: &mut OutFolder) -> Result<(), ReadError> {
         let path = self.folder().join(&file.file);
         let Some(to) = below(&Path::new(self.model).join(&file.file)) else {
             return Ok(());
@@ -97,7 +97,7 @@ impl<'r> OwnManifest<'r> {
         to: &str,
         depth: usize,
         out: &mut OutFolder,
-    ) -> Result<(), ConvertError> {
+    ) -> Result<(), ReadError> {
         let real = from.canonicalize().unwrap_or_default();
         if !real.starts_with(self.root) || real == out.join("") {
             return Ok(());
@@ -128,7 +128,7 @@ pub(super) fn data_files(path: &Path) -> Vec<(String, PathBuf)> {
 }
 
 /// Returns the names in a folder, in order.
-fn names_in(folder: &Path) -> Result<Vec<String>, ConvertError> {
+fn names_in(folder: &Path) -> Result<Vec<String>, ReadError> {
     let names = fs::read_dir(folder).and_then(|entries| {
         let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
         names.collect::<Result<Vec<_>, std::io::Error>>()

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use divisi_model::ensemble::{Ensemble, Files, PolicyKind};
+use divisi_runtime::reading::ReadError;
 
 use crate::repository::Repository;
 
@@ -46,8 +47,9 @@ pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Conver
         .iter()
         .all(|(manifest, _)| matches!(manifest, Ok(None)))
     {
-        let path = repository.path().to_owned();
-        return Err(ConvertError::NoManifests { path });
+        let wrong = "nothing to convert: no folder in this repository has a manifest";
+        let wrong = ReadError::new(wrong).at(repository.path().display());
+        return Err(wrong.into());
     }
     let mut out = OutFolder::new(out)?;
     let mut manifests = Vec::new();
@@ -65,7 +67,7 @@ pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Conver
     Ok(out.converted)
 }
 
-fn convert(manifests: &[ReadManifest], out: &mut OutFolder) -> Result<(), ConvertError> {
+fn convert(manifests: &[ReadManifest], out: &mut OutFolder) -> Result<(), ReadError> {
     let mut models = Models::default();
     // Manifests that become a single model come first: they define its queue settings.
     for manifest in manifests.iter().filter(|m| m.is_model()) {
@@ -149,7 +151,7 @@ impl ReadManifest {
         models: &Models,
         placed: Vec<Option<PlacedModel>>,
         out: &mut OutFolder,
-    ) -> Result<(), ConvertError> {
+    ) -> Result<(), ReadError> {
         let ensemble = &self.ensemble;
         match (&ensemble.pipeline, placed.into_iter().collect()) {
             (Some(_), None) => {

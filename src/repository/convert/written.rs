@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{ConvertError, Converted};
+use divisi_runtime::reading::ReadError;
+
+use super::Converted;
 
 /// An output folder that was empty at first, and the files written to it.
 pub(super) struct OutFolder {
@@ -14,13 +16,14 @@ pub(super) struct OutFolder {
 
 impl OutFolder {
     /// Creates the folder, or takes an empty one.
-    pub(super) fn new(path: &Path) -> Result<Self, ConvertError> {
+    pub(super) fn new(path: &Path) -> Result<Self, ReadError> {
         let failed = |error| files(path, error);
         fs::create_dir_all(path).map_err(failed)?;
         // Manifests use paths relative to the folder, so its links are resolved.
         let path = path.canonicalize().map_err(failed)?;
         if fs::read_dir(&path).map_err(failed)?.next().is_some() {
-            return Err(ConvertError::NotEmpty { path });
+            let wrong = ReadError::new("expected a new or empty folder");
+            return Err(wrong.at(path.display()));
         }
         Ok(OutFolder {
             path,
@@ -39,13 +42,13 @@ impl OutFolder {
     }
 
     /// Makes a folder in it.
-    pub(super) fn folder(&self, name: &str) -> Result<(), ConvertError> {
+    pub(super) fn folder(&self, name: &str) -> Result<(), ReadError> {
         let path = self.join(name);
         fs::create_dir_all(&path).map_err(|error| files(&path, error))
     }
 
     /// Writes a file.
-    pub(super) fn write(&mut self, name: &str, text: &str) -> Result<(), ConvertError> {
+    pub(super) fn write(&mut self, name: &str, text: &str) -> Result<(), ReadError> {
         let path = self.parent(name)?;
         fs::write(&path, text).map_err(|error| files(&path, error))?;
         self.converted.written.push(name.to_owned());
@@ -53,7 +56,7 @@ impl OutFolder {
     }
 
     /// Copies a file.
-    pub(super) fn copy(&mut self, from: &Path, name: &str) -> Result<(), ConvertError> {
+    pub(super) fn copy(&mut self, from: &Path, name: &str) -> Result<(), ReadError> {
         let path = self.parent(name)?;
         fs::copy(from, &path).map_err(|error| files(from, error))?;
         self.converted.written.push(name.to_owned());
@@ -70,7 +73,7 @@ impl OutFolder {
     }
 
     /// Removes a folder with its written files.
-    pub(super) fn remove_folder(&mut self, name: &str) -> Result<(), ConvertError> {
+    pub(super) fn remove_folder(&mut self, name: &str) -> Result<(), ReadError> {
         let path = self.join(name);
         fs::remove_dir_all(&path).map_err(|error| files(&path, error))?;
         let within = |written: &str| {
@@ -94,7 +97,7 @@ impl OutFolder {
     }
 
     /// Returns the path of a file, and creates its folder.
-    fn parent(&self, name: &str) -> Result<PathBuf, ConvertError> {
+    fn parent(&self, name: &str) -> Result<PathBuf, ReadError> {
         let path = self.join(name);
         let folder = path.parent().unwrap_or(&self.path);
         fs::create_dir_all(folder).map_err(|error| files(folder, error))?;
@@ -103,9 +106,6 @@ impl OutFolder {
 }
 
 /// Returns the error of a file.
-pub(super) fn files(path: &Path, error: io::Error) -> ConvertError {
-    ConvertError::Files {
-        path: path.to_owned(),
-        error,
-    }
+pub(super) fn files(path: &Path, error: io::Error) -> ReadError {
+    ReadError::new(error).at(path.display())
 }

@@ -1,5 +1,9 @@
 //! The place of a model's errors: a line of its configuration, or its file.
 
+use std::fmt::Display;
+
+use divisi_runtime::reading::ReadError;
+
 use crate::config::{ModelConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::folder::{CONFIG, ModelFolder};
@@ -27,16 +31,13 @@ impl ConfigPlace<'_> {
     }
 
     /// Returns an error of the whole file.
-    pub(super) fn of_file(&self, error: &impl ToString) -> LoadFault {
+    pub(super) fn of_file(&self, error: &impl Display) -> LoadFault {
         let (shown, text) = (self.folder.display(self.file), error.to_string());
         // Readers prefix their errors with the path.
         let path = self.folder.inside(self.file).ok();
         let own = path.and_then(|path| Some(format!("{}: ", path.to_str()?)));
         let reason = own.and_then(|own| text.strip_prefix(&own).map(str::to_owned));
-        LoadFault::File {
-            file: shown,
-            reason: reason.unwrap_or(text),
-        }
+        ReadError::new(reason.unwrap_or(text)).at(shown).into()
     }
 
     /// Checks that the model has all tensors named by the configuration.

@@ -168,9 +168,8 @@ fn layers(path: &Path, shape: Shape, place: &ConfigPlace<'_>) -> Result<Graph, L
     let failed = |why: String| place.folder.failed(&file, &why);
     let parsed = toml::from_str::<LayersFile>(&text);
     let parsed = parsed.map_err(|error| failed(divisi_runtime::words::plain(error.message())))?;
-    parsed.build(shape).map_err(|fault| LoadFault::Line {
-        file: place.folder.display(&file),
-        line: 1 + text[..fault.offset.min(text.len())].matches('\n').count(),
-        message: fault.error.to_string(),
+    parsed.build(shape).map_err(|fault| {
+        let line = 1 + text[..fault.offset.min(text.len())].matches('\n').count();
+        LoadFault::of_line(&place.folder.display(&file), line, fault.error)
     })
 }

@@ -13,7 +13,7 @@ use crate::loaded::{LoadedModel, PipelinePart};
 
 use super::parts::{GraphParts, StepNames};
 use super::shapes::{as_row, batch, fits, row_dims};
-use super::{Assembled, MemberSteps, StepsFault};
+use super::{Assembled, MemberSteps};
 
 /// An ensemble under construction.
 pub(crate) struct EnsembleGraph<'c> {
@@ -90,11 +90,7 @@ pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRow
 
 impl<'c> EnsembleGraph<'c> {
     fn wrong(&self, line: usize, why: &str) -> LoadFault {
-        LoadFault::Line {
-            file: self.file.clone(),
-            line,
-            message: why.to_owned(),
-        }
+        LoadFault::of_line(&self.file, line, why)
     }
 
     fn of_step(&self, written: &StepConfig, name: &str, why: &str) -> LoadFault {
@@ -102,34 +98,32 @@ impl<'c> EnsembleGraph<'c> {
     }
 
     /// Returns an error of the graph, at the line of the output or step that it names.
-    fn unbuilt(&self, steps: &[NamedStep<'_>], error: &StepsFault) -> LoadFault {
+    fn unbuilt(&self, steps: &[NamedStep<'_>], error: &PipelineError) -> LoadFault {
         if let Some(unmade) = self.unmade(error) {
             return unmade;
         }
         let why = error.to_string();
         let named = |step: &&NamedStep<'_>| match error {
-            StepsFault::Pipeline(PipelineError::Cycle { steps }) => {
-                steps.iter().any(|of| step.has(of))
-            }
+            PipelineError::Cycle { steps } => steps.iter().any(|of| step.has(of)),
             _ => why.contains(&format!("`{}`", step.name)),
         };
         let line = steps.iter().find(named).map_or(1, |step| step.written.line);
         let remedy = match error {
-            StepsFault::Pipeline(PipelineError::Unfit {
+            PipelineError::Unfit {
                 one_varies: true, ..
-            }) => EQUALLY_OPEN,
+            } => EQUALLY_OPEN,
             _ => "",
         };
         self.wrong(line, &format!("ensemble_scheduling: {why}{remedy}"))
     }
 
     /// Returns the error of an output that no step makes, or `None` for other errors.
-    fn unmade(&self, error: &StepsFault) -> Option<LoadFault> {
-        let StepsFault::Pipeline(PipelineError::Missing {
+    fn unmade(&self, error: &PipelineError) -> Option<LoadFault> {
+        let PipelineError::Missing {
             step,
             tensor,
             known,
-        }) = error
+        } = error
         else {
             return None;
         };

@@ -6,11 +6,10 @@ mod shapes;
 
 use std::sync::Arc;
 
-use divisi_model::ensemble::{AssembledError, BatchSizes, Ensemble, Member, PolicyKind, Wait};
+use divisi_model::ensemble::{BatchSizes, Ensemble, Member, PolicyKind, Wait};
 use divisi_model::pipeline::{Pipeline, PipelineError, StepSpec, WorkSpec};
 use divisi_runtime::device::MemberIndex;
 use divisi_runtime::tensor::{Lengths, Signature, TensorSpec};
-use thiserror::Error;
 
 use crate::batch::ModelRows;
 use crate::config::{DynamicBatching, ModelConfig};
@@ -25,22 +24,14 @@ pub(crate) struct Assembled {
     pub(crate) part: PipelinePart,
 }
 
-/// Steps over members that do not form an ensemble.
-#[derive(Debug, Error)]
-pub(crate) enum StepsFault {
-    /// The steps conflict.
-    #[error(transparent)]
-    Pipeline(#[from] PipelineError),
-    /// The rows are too large.
-    #[error(transparent)]
-    Ensemble(#[from] AssembledError),
-}
-
 /// Makes a pipeline of one step of a model.
 ///
 /// # Errors
 /// Its samples or answers are too large.
-pub(crate) fn single(member: Arc<Member>, tensors: &ModelTensors) -> Result<Assembled, StepsFault> {
+pub(crate) fn single(
+    member: Arc<Member>,
+    tensors: &ModelTensors,
+) -> Result<Assembled, PipelineError> {
     let (inputs, name) = (tensors.signature.inputs.clone(), member.name.clone());
     let step = step_of(&name, tensors.signature.clone());
     let graph = MemberSteps {
@@ -98,7 +89,7 @@ impl MemberSteps {
         self,
         name: String,
         (inputs, outputs): (Vec<TensorSpec>, &[String]),
-    ) -> Result<Assembled, StepsFault> {
+    ) -> Result<Assembled, PipelineError> {
         let MemberSteps {
             members,
             steps,

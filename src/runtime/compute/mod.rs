@@ -62,7 +62,7 @@ pub use lowering::CpuLowering;
 pub use own_scales::OwnScales;
 pub use padding::{PADDING_ROUNDING, check_padding, largest_difference};
 pub use planned::{PlannedCost, layers_in_bytes, planned_steps};
-pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
+pub use precision::{CpuKernels, CpuPrecision};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,

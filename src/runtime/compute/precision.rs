@@ -1,65 +1,28 @@
 //! The numbers that a network is computed in on processors.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::family::Family;
+use crate::named::named;
 
-/// The numbers of products on processors. All else is float32.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CpuPrecision {
-    /// Float32.
-    #[default]
-    F32,
-    /// Brain floats, with 8 bits of precision, for the values and weights of products, which are
-    /// summed in float32, and for values passed from one product to the next.
-    Bf16,
-    /// Whole numbers of 8 bits, summed in 32, for products that are expected to be faster this way.
-    /// Weights have a scale for each output channel. Values have a scale by their range in each
-    /// sample, or in each row of values if windows have one pixel.
-    Int8,
-}
-
-impl CpuPrecision {
-    /// All precisions.
-    pub const ALL: [CpuPrecision; 3] = [CpuPrecision::F32, CpuPrecision::Bf16, CpuPrecision::Int8];
-
-    /// Returns the name in files and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CpuPrecision::F32 => "f32",
-            CpuPrecision::Bf16 => "bf16",
-            CpuPrecision::Int8 => "int8",
-        }
+named! {
+    /// The numbers of products on processors. All else is float32.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CpuPrecision, expected "f32, bf16 or int8" {
+        /// Float32.
+        #[default]
+        F32 = "f32",
+        /// Brain floats, with 8 bits of precision, for the values and weights of products, which
+        /// are summed in float32, and for values passed from one product to the next.
+        Bf16 = "bf16",
+        /// Whole numbers of 8 bits, summed in 32, for products that are expected to be faster this
+        /// way. Weights have a scale for each output channel. Values have a scale by their range
+        /// in each sample, or in each row of values if windows have one pixel.
+        Int8 = "int8",
     }
-}
-
-impl fmt::Display for CpuPrecision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for CpuPrecision {
-    type Err = CpuPrecisionError;
-
-    fn from_str(text: &str) -> Result<Self, CpuPrecisionError> {
-        let found = CpuPrecision::ALL.into_iter().find(|p| p.name() == text);
-        found.ok_or_else(|| CpuPrecisionError {
-            found: text.to_owned(),
-        })
-    }
-}
-
-/// A text names no [`CpuPrecision`].
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("expected f32, bf16 or int8, found `{found}`")]
-pub struct CpuPrecisionError {
-    found: String,
 }
 
 /// The kernels that a network is lowered for: a family, and the numbers that it multiplies.

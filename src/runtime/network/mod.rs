@@ -37,7 +37,7 @@ pub(crate) use weights::{
     transposed, weight_scale,
 };
 pub use weights::{
-    Filling, Foreign, Handful, HeaderError, Ignored, IndexError, Mismatch, Naming, NamingError,
-    Pattern, Weights, WeightsError, WeightsNote, fillings,
+    Filling, Foreign, Handful, Ignored, Mismatch, Naming, Pattern, Weights, WeightsError,
+    WeightsNote, fillings,
 };
 pub use window::{Conv2d, Pool};

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use prost::bytes::Bytes;
 
-use super::error::TensorFault;
 use super::proto::TensorProto;
 use crate::lock::lock;
 use crate::network::{Map, WeightsError};
+use crate::reading::ReadError;
 
 /// A mapped file and its bytes.
 #[derive(Clone, Debug)]
@@ -85,18 +85,15 @@ impl FilesBeside {
         tensor: &TensorProto,
         count: usize,
         size: usize,
-    ) -> Result<Bytes, TensorFault> {
+    ) -> Result<Bytes, ReadError> {
         let name = location(tensor);
-        let fail = |why: String| TensorFault::External {
-            file: name.to_owned(),
-            why,
-        };
+        let fail = |error: ReadError| error.at(format_args!("its values are in `{name}`"));
         let number = |key: &str| match entry(tensor, key) {
             None => Ok(None),
-            Some(text) => text
-                .parse::<u64>()
-                .map(Some)
-                .map_err(|_| fail(format!("{key}: expected a whole number, found `{text}`"))),
+            Some(text) => text.parse::<u64>().map(Some).map_err(|_| {
+                let found = format_args!("`{text}`");
+                fail(ReadError::expected("a whole number", found).at(key))
+            }),
         };
         let bytes = count.saturating_mul(size);
         let offset = number("offset")?.unwrap_or(0);
@@ -104,17 +101,15 @@ impl FilesBeside {
             && length != bytes as u64
         {
             let found = usize::try_from(length).unwrap_or(usize::MAX) / size.max(1);
-            return Err(TensorFault::Length {
-                expected: count,
-                found,
-            });
+            return Err(ReadError::expected(format_args!("{count} values"), found));
         }
-        let file = self.file(name)?.map_err(|e| fail(e.to_string()))?;
-        file.range(offset, bytes).map_err(|e| fail(e.to_string()))
+        let file = self.file(name)?.map_err(|e| fail(ReadError::new(e)))?;
+        let range = file.range(offset, bytes);
+        range.map_err(|e| fail(ReadError::new(e)))
     }
 
     /// Returns a file. It is mapped only once.
-    fn file(&self, name: &str) -> Result<Result<MappedFile, WeightsError>, TensorFault> {
+    fn file(&self, name: &str) -> Result<Result<MappedFile, WeightsError>, ReadError> {
         let mut open = lock(&self.open);
         if let Some(file) = open.get(name) {
             return Ok(Ok(file.clone()));
@@ -142,10 +137,12 @@ fn entry<'t>(tensor: &'t TensorProto, key: &str) -> Option<&'t str> {
 }
 
 /// Returns the path of the file `name` if it lies in `folder` after following symbolic links.
-fn inside(folder: &Path, name: &str) -> Result<io::Result<PathBuf>, TensorFault> {
+fn inside(folder: &Path, name: &str) -> Result<io::Result<PathBuf>, ReadError> {
     let normal = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
     if name.is_empty() || !Path::new(name).components().all(normal) {
-        return Err(TensorFault::Outside(name.to_owned()));
+        return Err(ReadError::new(format_args!(
+            "its values are in `{name}`, which is not a path inside the model's folder"
+        )));
     }
     let real = |path: &Path| path.canonicalize();
     let folder = if folder.as_os_str().is_empty() {
@@ -159,6 +156,9 @@ fn inside(folder: &Path, name: &str) -> Result<io::Result<PathBuf>, TensorFault>
     };
     match path.starts_with(root) {
         true => Ok(Ok(path)),
-        false => Err(TensorFault::Linked(name.to_owned())),
+        false => Err(ReadError::new(format_args!(
+            "its values are in `{name}`, a link out of the model's folder; replace it with a copy \
+             (for a Hugging Face cache: download with `--local-dir`)"
+        ))),
     }
 }

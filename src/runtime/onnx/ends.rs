@@ -11,6 +11,7 @@ use super::partial::{PartialNetwork, Refusal};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::type_name;
 use crate::network::{Dims, NodeId, Op, Shape, TensorOp};
+use crate::reading::ReadError;
 use crate::tensor::{DataType, Dimension, Signature, TensorSpec};
 
 /// An input or output of a file.
@@ -101,7 +102,6 @@ impl OnnxModel {
         let specs = self.inputs().map(|input| {
             let (element_type, dims) = type_of(input);
             let name = name_of(input).to_owned();
-            let found = type_name(element_type);
             let sample = dims.and_then(|dims| dims.get(1..)).unwrap_or_default();
             let dims = sample
                 .iter()
@@ -113,7 +113,7 @@ impl OnnxModel {
                     dims: dims.collect(),
                     ids: None,
                 }),
-                None => Err(OnnxError::Model(ModelFault::InputType { name, found })),
+                None => Err(no_numbers(&name, element_type).into()),
             }
         });
         specs.collect()
@@ -127,10 +127,8 @@ impl OnnxModel {
     ) -> Result<Vec<OnnxTensor>, ModelFault> {
         let names: Vec<&str> = self.inputs().map(name_of).collect();
         if let Some((stray, _)) = given.iter().find(|(name, _)| !names.contains(name)) {
-            return Err(ModelFault::NoSuchInput {
-                name: (*stray).to_owned(),
-                known: names.into_iter().map(str::to_owned).collect(),
-            });
+            let wrong = format_args!("no input is named `{stray}`, expected {}", names.join(", "));
+            return Err(ReadError::new(wrong).into());
         }
         let dims = |name: &str| given.iter().find(|(n, _)| *n == name).map(|(_, d)| &d[..]);
         self.inputs().map(|i| bound(i, dims(name_of(i)))).collect()
@@ -163,12 +161,16 @@ fn fixed<'v>(inputs: impl Iterator<Item = &'v ValueInfoProto>) -> Option<usize> 
     found.filter(|_| rank > 1)
 }
 
+fn no_numbers(name: &str, element_type: i32) -> ReadError {
+    let wrong = ReadError::expected("a tensor of numbers", type_name(element_type));
+    wrong.at(format_args!("input `{name}`"))
+}
+
 fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, ModelFault> {
     let name = name_of(input).to_owned();
     let (element_type, dims) = type_of(input);
     let Some(data_type) = data_type(element_type) else {
-        let found = type_name(element_type);
-        return Err(ModelFault::InputType { name, found });
+        return Err(no_numbers(&name, element_type).into());
     };
     let all = || dims.unwrap_or_default().iter().map(written).collect();
     let fits = |given: &&[usize]| {
@@ -254,6 +256,17 @@ fn batch_of<'a>(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Option<BatchTrac
     (!several.is_empty()).then(|| BatchTrace::new(fixed, names))
 }
 
+/// Returns the error of a model without inputs.
+pub(super) fn no_inputs() -> ReadError {
+    ReadError::new("it has no inputs, so its answers are constants")
+}
+
+fn not_computed(output: &str) -> ReadError {
+    ReadError::new(format_args!(
+        "output `{output}` is not a tensor computed by the nodes"
+    ))
+}
+
 impl<'a> PartialNetwork<'a> {
     /// Starts a network for the inputs of a file. A single input is the row. Several inputs are
     /// parts of the row in the order of the file, as is a single input after `lead` other values.
@@ -263,10 +276,10 @@ impl<'a> PartialNetwork<'a> {
         lead: usize,
     ) -> Result<Self, OnnxError> {
         let unreasonable = |input: &OnnxTensor| {
-            OnnxError::Model(ModelFault::Unreasonable {
-                name: input.name.clone(),
-                dims: input.dims.clone(),
-            })
+            let OnnxTensor { name, dims, .. } = input;
+            ReadError::new(format_args!(
+                "input `{name}`: a tensor of {dims:?} is empty or too large"
+            ))
         };
         let shapes = inputs
             .iter()
@@ -277,12 +290,12 @@ impl<'a> PartialNetwork<'a> {
             .map(|s| s.elements())
             .fold(lead, usize::saturating_add);
         let sample = match shapes[..] {
-            [] => return Err(OnnxError::Model(ModelFault::NoInputs)),
+            [] => return Err(no_inputs().into()),
             [one] if lead == 0 => one,
             _ => Shape::vector(all),
         };
         if !sample.is_reasonable() {
-            return Err(unreasonable(&inputs[0]));
+            return Err(unreasonable(&inputs[0]).into());
         }
         let mut network = PartialNetwork::new(model, sample);
         network.leads = lead > 0;
@@ -323,7 +336,7 @@ impl<'a> PartialNetwork<'a> {
         let mut answers = Vec::new();
         for output in outputs {
             let name = name_of(output);
-            let missing = || OnnxError::Model(ModelFault::Output(name.to_owned()));
+            let missing = || OnnxError::from(not_computed(name));
             let value = match self.value(name)? {
                 Value::Unknown => return Err(missing()),
                 value => value,
@@ -338,10 +351,8 @@ impl<'a> PartialNetwork<'a> {
                 dims: value.dims().to_vec(),
             });
         }
-        self.joined(&ids).map_err(|_| {
-            let names = self.outputs.join("`, `");
-            OnnxError::Model(ModelFault::Output(names))
-        })?;
+        let joined = self.joined(&ids);
+        joined.map_err(|_| not_computed(&self.outputs.join("`, `")))?;
         Ok(answers)
     }
 

@@ -6,6 +6,7 @@ use std::io;
 use thiserror::Error;
 
 use crate::network::{GraphError, WeightsError};
+use crate::reading::ReadError;
 
 /// The reason why an ONNX file cannot become a network.
 #[derive(Debug, Error)]
@@ -13,20 +14,12 @@ pub enum OnnxError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The bytes are not a message of protocol buffers, or the message ends early.
-    #[error("not a readable ONNX file: {0}")]
-    Unreadable(prost::DecodeError),
-    /// The message is not a model that can be served.
+    /// The file is not a model that can be served.
     #[error("not a readable ONNX file: {0}")]
     Model(ModelFault),
     /// A tensor cannot be read.
-    #[error("tensor `{name}`: {fault}")]
-    Tensor {
-        /// The tensor's name.
-        name: String,
-        /// The reason.
-        fault: TensorFault,
-    },
+    #[error(transparent)]
+    Tensor(ReadError),
     /// A node does not make sense.
     #[error("node {node}: {fault}")]
     Node {
@@ -46,87 +39,15 @@ pub enum OnnxError {
     Weights(#[from] WeightsError),
 }
 
-/// The reason why a message is not a model that can be served.
+impl From<ReadError> for OnnxError {
+    fn from(error: ReadError) -> Self {
+        OnnxError::Model(ModelFault::Other(error))
+    }
+}
+
+/// The reason why a file is not a model that can be served.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ModelFault {
-    /// The model has no graph.
-    #[error("it has no graph")]
-    NoGraph,
-    /// The version of the operators is not supported.
-    #[error("operators of version {found}, expected {least} to {most}")]
-    Opset {
-        /// The version in the file, 0 if there is none.
-        found: i64,
-        /// The least that is known.
-        least: i64,
-        /// The greatest that is known.
-        most: i64,
-    },
-    /// The file defines its own operators.
-    #[error("it defines {0} operators of its own; export it with functions inlined")]
-    Functions(usize),
-    /// There are too many nodes.
-    #[error("{found} nodes, expected at most {most}")]
-    TooManyNodes {
-        /// Nodes in the file.
-        found: usize,
-        /// The most that are taken.
-        most: usize,
-    },
-    /// Two values have one name.
-    #[error("value `{0}` is defined twice")]
-    MadeTwice(String),
-    /// No node makes the value.
-    #[error("node {node} reads `{value}`, which no earlier node writes")]
-    Missing {
-        /// The node that reads it.
-        node: NodeLabel,
-        /// The value.
-        value: String,
-    },
-    /// The model has no inputs.
-    #[error("it has no inputs, so its answers are constants")]
-    NoInputs,
-    /// Its batch has a fixed size and is processed as a whole.
-    #[error("its batch size is {size}, and its answers do not have a row for each sample")]
-    FixedBatch {
-        /// The samples that it takes.
-        size: usize,
-    },
-    /// Dimensions were given for an input that does not exist.
-    #[error("no input is named `{name}`, expected {}", .known.join(", "))]
-    NoSuchInput {
-        /// The name that was given.
-        name: String,
-        /// The names of the inputs.
-        known: Vec<String>,
-    },
-    /// The requested output does not exist.
-    #[error("no output is named `{name}`, expected {}", .known.join(", "))]
-    NoSuchOutput {
-        /// The requested name.
-        name: String,
-        /// The names of the outputs.
-        known: Vec<String>,
-    },
-    /// An input holds no numbers.
-    #[error("input `{name}`: expected a tensor of numbers, found {found}")]
-    InputType {
-        /// The input's name.
-        name: String,
-        /// Its type.
-        found: String,
-    },
-    /// An initialiser is listed among the inputs with another type.
-    #[error("initialiser `{name}`: is declared as {declared}, found {found}")]
-    InitialiserType {
-        /// Its name.
-        name: String,
-        /// The type that the input of its name declares.
-        declared: String,
-        /// Its own type.
-        found: String,
-    },
     /// The dimensions of an input are not in the file, or differ.
     #[error("input `{name}`: takes [{}], found {found}", .expected.join(", "))]
     Dims {
@@ -135,24 +56,6 @@ pub enum ModelFault {
         /// Its dimensions as they are written.
         expected: Vec<String>,
         /// The dimensions that were given.
-        found: String,
-    },
-    /// An input without a value, or with more values or dimensions than a sample may have.
-    #[error("input `{name}`: a tensor of {dims:?} is empty or too large")]
-    Unreasonable {
-        /// The input's name.
-        name: String,
-        /// Its dimensions.
-        dims: Vec<usize>,
-    },
-    /// The shape of a sample is not in the file, or differs.
-    #[error("input `{name}`: takes samples of [{}], found {found}", .expected.join(", "))]
-    SampleShape {
-        /// The input's name.
-        name: String,
-        /// Its dimensions as they are written, without the batch.
-        expected: Vec<String>,
-        /// The requested shape.
         found: String,
     },
     /// Dimensions are open and their sizes are not given.
@@ -187,89 +90,9 @@ pub enum ModelFault {
         /// The open dimensions, by their names or positions.
         open: Vec<String>,
     },
-    /// Samples are longer than a table of the file, such as the position table.
-    #[error("samples of {found} tokens are too long: the model has positions for {most}")]
-    TooLong {
-        /// The requested length.
-        found: usize,
-        /// The largest length with a network.
-        most: usize,
-    },
-    /// An output's dimension depends on the length of samples without being equal to it.
-    #[error(
-        "output `{name}`: is {found:?} at length {length}; expected each dimension to be fixed or the length"
-    )]
-    OutputLength {
-        /// The output's name.
-        name: String,
-        /// The length of samples.
-        length: usize,
-        /// Its dimensions there, without the batch.
-        found: Vec<usize>,
-    },
-    /// No node makes the output, or it is not a tensor of a sample.
-    #[error("output `{0}` is not a tensor computed by the nodes")]
-    Output(String),
-}
-
-/// The reason why a tensor cannot be read.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum TensorFault {
-    /// The type of the values is not supported.
-    #[error(
-        "values of type {0} are not supported; expected FLOAT, FLOAT16, BFLOAT16, DOUBLE, BOOL or integers of \
-         8 to 64 bits"
-    )]
-    Type(String),
-    /// The dimensions are negative or their product is too large.
-    #[error("dimensions {0:?} are negative or too large")]
-    Dimensions(Vec<i64>),
-    /// The number of values is not the product of the dimensions.
-    #[error("expected {expected} values, found {found}")]
-    Length {
-        /// The product of the dimensions.
-        expected: usize,
-        /// Values in the file, rounded down.
-        found: usize,
-    },
-    /// A whole number is outside of the range of its type.
-    #[error("value {at}: expected {least} to {most}, found {found}")]
-    Beyond {
-        /// The position of the first such value.
-        at: usize,
-        /// The least number of the type.
-        least: i64,
-        /// The largest number of the type.
-        most: i64,
-        /// The value.
-        found: i64,
-    },
-    /// Values are not finite.
-    #[error("value {at} is not a finite number")]
-    NotFinite {
-        /// The position of the first such value.
-        at: usize,
-    },
-    /// The values lie in a file outside of the model's folder.
-    #[error("its values are in `{0}`, which is not a path inside the model's folder")]
-    Outside(String),
-    /// The values lie in a file that is a link out of the model's folder.
-    #[error(
-        "its values are in `{0}`, a link out of the model's folder; replace it with a copy \
-         (for a Hugging Face cache: download with `--local-dir`)"
-    )]
-    Linked(String),
-    /// The values lie in another file, and the model was not read from a folder.
-    #[error("its values are in `{0}`, but the model was not read from a folder")]
-    NoFolder(String),
-    /// The file of the values cannot be read.
-    #[error("its values are in `{file}`: {why}")]
-    External {
-        /// The file as the model names it.
-        file: String,
-        /// The reason.
-        why: String,
-    },
+    /// Another reason.
+    #[error(transparent)]
+    Other(#[from] ReadError),
 }
 
 /// The reason why a node is invalid.
@@ -286,19 +109,7 @@ pub enum NodeFault {
         /// The values that it may have.
         expected: String,
     },
-    /// A scale of a quantisation is invalid.
-    #[error("scale {at} in input {input}: expected {expected}, found {found}")]
-    Scale {
-        /// The input.
-        input: usize,
-        /// The position of the first such scale.
-        at: usize,
-        /// The numbers that it may be.
-        expected: &'static str,
-        /// The scale.
-        found: f32,
-    },
-    /// The dimensions of the inputs do not fit the operator.
+    /// The inputs do not fit the operator.
     #[error("{0}")]
     Shapes(String),
     /// The operation cannot be added to the network.

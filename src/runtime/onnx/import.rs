@@ -16,6 +16,7 @@ use super::patterns::{Patterns, SpelledOut, Whole};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::{Constant, Values};
 use crate::network::{Graph, Shape, Unary, Weights};
+use crate::reading::ReadError;
 
 /// A network with its weights, inputs and answers.
 #[derive(Debug)]
@@ -64,13 +65,13 @@ impl OnnxModel {
             asked.len() == dims.len() && sizes.zip(asked).all(|(d, a)| d.is_none_or(|d| d == *a))
         };
         let Some(sample) = sample.filter(fits) else {
-            let (name, expected) = (name_of(only).to_owned(), dims.iter().map(written).collect());
+            let name = name_of(only).to_owned();
+            let expected: Vec<String> = dims.iter().map(written).collect();
             return Err(OnnxError::Model(match shape {
-                Some(shape) => ModelFault::SampleShape {
-                    name,
-                    expected,
-                    found: shape.to_string(),
-                },
+                Some(shape) => ModelFault::Other(ReadError::new(format_args!(
+                    "input `{name}`: takes samples of [{}], found {shape}",
+                    expected.join(", ")
+                ))),
                 None => ModelFault::OpenDims {
                     name,
                     expected,
@@ -153,7 +154,10 @@ impl<'a> PartialNetwork<'a> {
             _ => return Err(OnnxError::Unsupported(self.unsupported)),
         }
         if let Some(size) = size.filter(|_| !self.answers_by_row()) {
-            return Err(OnnxError::Model(ModelFault::FixedBatch { size }));
+            return Err(ReadError::new(format_args!(
+                "its batch size is {size}, and its answers do not have a row for each sample"
+            ))
+            .into());
         }
         let outputs = self.answer()?;
         let graph = match self.leads {

@@ -1,8 +1,8 @@
 //! Functions of numbers by the names of the operators that compute them.
 
-use super::error::TensorFault;
 use super::proto::TensorProto;
 use crate::network::{Binary, Reduction, Unary};
+use crate::reading::ReadError;
 
 /// Returns an operator's function of two numbers, or `None` if it has no such function.
 pub(super) fn binary(operator: &str) -> Option<Binary> {
@@ -91,19 +91,17 @@ pub(super) const fn narrow(element_type: i32) -> Option<(f32, f32)> {
 }
 
 /// Checks that whole numbers of at most 16 bits, which lie in a field of larger ones, are of their type.
-pub(super) fn check_narrow(tensor: &TensorProto) -> Result<(), TensorFault> {
+pub(super) fn check_narrow(tensor: &TensorProto) -> Result<(), ReadError> {
     let Some((least, count)) = narrow(tensor.data_type.unwrap_or_default()) else {
         return Ok(());
     };
     let (least, most) = (least as i64, (least + count) as i64 - 1);
     let mut values = tensor.int32_data.iter().map(|v| i64::from(*v)).enumerate();
     match values.find(|(_, value)| !(least..=most).contains(value)) {
-        Some((at, found)) => Err(TensorFault::Beyond {
-            at,
-            least,
-            most,
-            found,
-        }),
+        Some((at, found)) => {
+            let wrong = ReadError::expected(format_args!("{least} to {most}"), found);
+            Err(wrong.at(format_args!("value {at}")))
+        }
         None => Ok(()),
     }
 }

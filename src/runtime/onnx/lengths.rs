@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::ends::{name_of, signature, size, type_of, written};
-use super::error::{ModelFault, OnnxError};
+use super::ends::{name_of, no_inputs, signature, size, type_of, written};
+use super::error::OnnxError;
 use super::import::OnnxNetwork;
 use super::model::OnnxModel;
 use super::partial::PartialNetwork;
 use super::proto::{DimensionProto, ValueInfoProto};
 use crate::network::{Graph, LengthError, NetworkByLength, Shape, Weights};
+use crate::reading::ReadError;
 use crate::tensor::{Dimension, Lengths, Signature, TensorSpec};
 
 /// The default largest length: the size of the position tables of most encoders.
@@ -85,7 +86,7 @@ impl OnnxModel {
             None => Lengths::exact(most),
         };
         // The largest is from 2 on.
-        lengths.map_err(|_| OnnxError::Model(ModelFault::NoInputs))
+        lengths.map_err(|_| no_inputs().into())
     }
 
     /// Returns the network for samples of one length.
@@ -168,10 +169,9 @@ impl OnnxModel {
     /// is beyond the position table. Otherwise the reason is `error`.
     fn too_long(&self, open: &OpenLengths, length: usize, error: OnnxError) -> OnnxError {
         match self.longest(open, length) {
-            most @ 2.. => OnnxError::Model(ModelFault::TooLong {
-                found: length,
-                most,
-            }),
+            most @ 2.. => OnnxError::from(ReadError::new(format_args!(
+                "samples of {length} tokens are too long: the model has positions for {most}"
+            ))),
             _ => error,
         }
     }
@@ -281,11 +281,14 @@ fn varying_signature(
         let dims: Option<Vec<Dimension>> = dims.collect();
         match dims.filter(|dims| dims.len() == other.dims.len()) {
             Some(dims) => Ok(TensorSpec { dims, ..spec }),
-            None => Err(OnnxError::Model(ModelFault::OutputLength {
-                found: spec.dims.iter().filter_map(|d| d.size()).collect(),
-                name: spec.name,
-                length: most,
-            })),
+            None => {
+                let found: Vec<usize> = spec.dims.iter().filter_map(|d| d.size()).collect();
+                Err(ReadError::new(format_args!(
+                    "output `{}`: is {found:?} at length {most}; expected each dimension to be \
+                     fixed or the length",
+                    spec.name
+                )))
+            }
         }
     });
     Ok(Signature {

@@ -34,7 +34,7 @@ mod tensor;
 mod types;
 
 pub use ends::OnnxTensor;
-pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, TensorFault, Unsupported};
+pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, Unsupported};
 pub use import::OnnxNetwork;
 pub use lengths::{OpenLengths, VaryingModel};
 pub use model::OnnxModel;

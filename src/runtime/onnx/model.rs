@@ -9,11 +9,12 @@ use prost::bytes::Bytes;
 
 use super::beside::{FilesBeside, MappedFile};
 use super::ends::{name_of, size, type_of};
-use super::error::{ModelFault, OnnxError};
+use super::error::OnnxError;
 use super::node::Node;
 use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use super::tensor::{EXTERNAL, Values, type_name};
 use crate::network::{Map, WeightsError};
+use crate::reading::ReadError;
 
 /// The supported versions of the operators.
 const OPSETS: std::ops::RangeInclusive<i64> = 7..=27;
@@ -57,26 +58,27 @@ impl OnnxModel {
     /// # Errors
     /// As for [`OnnxModel::open`].
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, OnnxError> {
-        Self::decode(Bytes::from(bytes))
+        Ok(Self::decode(Bytes::from(bytes))?)
     }
 
-    fn decode(bytes: Bytes) -> Result<Self, OnnxError> {
-        let model = ModelProto::decode(bytes).map_err(OnnxError::Unreadable)?;
+    fn decode(bytes: Bytes) -> Result<Self, ReadError> {
+        let model = ModelProto::decode(bytes).map_err(ReadError::new)?;
         let own = |domain: Option<&str>| matches!(domain.unwrap_or_default(), "" | "ai.onnx");
         let mut sets = model.opset_import.iter();
         let set = sets.find(|set| own(set.domain.as_deref()));
         let opset = set.and_then(|set| set.version).unwrap_or_default();
-        let graph = model.graph.ok_or(OnnxError::Model(ModelFault::NoGraph))?;
+        let graph = model.graph;
+        let graph = graph.ok_or_else(|| ReadError::new("it has no graph"))?;
         if !OPSETS.contains(&opset) {
-            return Err(OnnxError::Model(ModelFault::Opset {
-                found: opset,
-                least: *OPSETS.start(),
-                most: *OPSETS.end(),
-            }));
+            let (least, most) = (OPSETS.start(), OPSETS.end());
+            return Err(ReadError::new(format_args!(
+                "operators of version {opset}, expected {least} to {most}"
+            )));
         }
         if !model.functions.is_empty() {
-            return Err(OnnxError::Model(ModelFault::Functions(
-                model.functions.len(),
+            let count = model.functions.len();
+            return Err(ReadError::new(format_args!(
+                "it defines {count} operators of its own; export it with functions inlined"
             )));
         }
         let model = OnnxModel {
@@ -89,7 +91,7 @@ impl OnnxModel {
                 ..NodeProto::default()
             },
         };
-        model.check().map_err(OnnxError::Model)?;
+        model.check()?;
         Ok(model)
     }
 
@@ -121,11 +123,11 @@ impl OnnxModel {
     }
 
     /// Checks that every value is defined exactly once, before its first use.
-    fn check(&self) -> Result<(), ModelFault> {
+    fn check(&self) -> Result<(), ReadError> {
         let found = self.graph.node.len();
         if found > MAX_NODES {
-            let most = MAX_NODES;
-            return Err(ModelFault::TooManyNodes { found, most });
+            let wrong = format_args!("{found} nodes, expected at most {MAX_NODES}");
+            return Err(ReadError::new(wrong));
         }
         self.check_listed()?;
         let initialisers = self.graph.initializer.iter();
@@ -135,14 +137,15 @@ impl OnnxModel {
         for node in self.nodes() {
             let read = node.inputs().iter().filter(|name| !name.is_empty());
             if let Some(value) = read.into_iter().find(|name| !made.contains(name.as_str())) {
-                return Err(ModelFault::Missing {
-                    node: node.label(),
-                    value: value.clone(),
-                });
+                return Err(ReadError::new(format_args!(
+                    "node {} reads `{value}`, which no earlier node writes",
+                    node.label()
+                )));
             }
             for name in node.outputs().iter().filter(|name| !name.is_empty()) {
                 if !made.insert(name) {
-                    return Err(ModelFault::MadeTwice(name.clone()));
+                    let wrong = format_args!("value `{name}` is defined twice");
+                    return Err(ReadError::new(wrong));
                 }
             }
         }
@@ -150,7 +153,7 @@ impl OnnxModel {
     }
 
     /// Checks that initialisers have the types declared by the inputs of the same name.
-    fn check_listed(&self) -> Result<(), ModelFault> {
+    fn check_listed(&self) -> Result<(), ReadError> {
         let initialisers = self.graph.initializer.iter();
         let types: HashMap<&str, i32> = initialisers
             .filter_map(|t| Some((t.name.as_deref()?, t.data_type?)))
@@ -158,11 +161,11 @@ impl OnnxModel {
         for input in &self.graph.input {
             let (declared, name) = (type_of(input).0, name_of(input));
             if let Some(found) = types.get(name).filter(|f| declared > 0 && **f != declared) {
-                return Err(ModelFault::InitialiserType {
-                    name: name.to_owned(),
-                    declared: type_name(declared),
-                    found: type_name(*found),
-                });
+                return Err(ReadError::new(format_args!(
+                    "initialiser `{name}`: is declared as {}, found {}",
+                    type_name(declared),
+                    type_name(*found)
+                )));
             }
         }
         Ok(())
@@ -219,10 +222,11 @@ impl OnnxModel {
         self.graph.output.retain(|kept| name_of(kept) == output);
         match self.graph.output.is_empty() {
             false => Ok(self),
-            true => Err(OnnxError::Model(ModelFault::NoSuchOutput {
-                name: output.to_owned(),
-                known,
-            })),
+            true => Err(ReadError::new(format_args!(
+                "no output is named `{output}`, expected {}",
+                known.join(", ")
+            ))
+            .into()),
         }
     }
 

@@ -156,10 +156,7 @@ impl<'a> PartialNetwork<'a> {
             map.count_read(raw.len());
         }
         read.map(Value::Constant)
-            .map_err(|fault| OnnxError::Tensor {
-                name: name.to_owned(),
-                fault,
-            })
+            .map_err(|error| OnnxError::Tensor(error.at(format_args!("tensor `{name}`"))))
     }
 
     /// Returns the type of a value by its number in `TensorProto.DataType`, if it is known.

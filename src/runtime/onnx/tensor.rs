@@ -4,12 +4,12 @@ use half::{bf16, f16};
 use prost::bytes::Bytes;
 
 use super::beside::{FilesBeside, location};
-use super::error::TensorFault;
 use super::floats::Floats;
 use super::integers::Integers;
 use super::kinds;
 use super::proto::TensorProto;
 use crate::network::EncodedValues;
+use crate::reading::ReadError;
 
 /// The most values of a tensor; more are taken for a mistake.
 const MAX_VALUES: usize = 1 << 31;
@@ -99,15 +99,19 @@ impl Constant {
         tensor: &TensorProto,
         beside: Option<&FilesBeside>,
         in_file: Option<Values>,
-    ) -> Result<Self, TensorFault> {
+    ) -> Result<Self, ReadError> {
         let dims = dims(&tensor.dims)?;
         let count = dims.iter().product();
         let kind = Kind::from_number(tensor.data_type.unwrap_or_default())?;
         let values = if let Some(values) = in_file {
             values
         } else if tensor.data_location == Some(EXTERNAL) {
-            let beside =
-                beside.ok_or_else(|| TensorFault::NoFolder(location(tensor).to_owned()))?;
+            let beside = beside.ok_or_else(|| {
+                let file = location(tensor);
+                ReadError::new(format_args!(
+                    "its values are in `{file}`, but the model was not read from a folder"
+                ))
+            })?;
             let raw = beside.bytes(tensor, count, kind.size())?;
             kind.in_file(&raw).unwrap_or_else(|| kind.decode(&raw))
         } else if let Some(raw) = &tensor.raw_data {
@@ -118,10 +122,7 @@ impl Constant {
         };
         let found = values.len();
         if found != count {
-            return Err(TensorFault::Length {
-                expected: count,
-                found,
-            });
+            return Err(ReadError::expected(format_args!("{count} values"), found));
         }
         Ok(Constant { dims, values })
     }
@@ -149,8 +150,12 @@ impl Values {
 }
 
 /// Returns the dimensions, if their product is plausible.
-fn dims(written: &[i64]) -> Result<Vec<usize>, TensorFault> {
-    let wrong = || TensorFault::Dimensions(written.to_vec());
+fn dims(written: &[i64]) -> Result<Vec<usize>, ReadError> {
+    let wrong = || {
+        ReadError::new(format_args!(
+            "dimensions {written:?} are negative or too large"
+        ))
+    };
     let dims = written.iter().map(|&d| usize::try_from(d));
     let dims: Vec<usize> = dims.collect::<Result<_, _>>().map_err(|_| wrong())?;
     match are_bounded(&dims) {
@@ -226,7 +231,7 @@ pub(super) fn type_name(number: i32) -> String {
 }
 
 impl Kind {
-    fn from_number(number: i32) -> Result<Self, TensorFault> {
+    fn from_number(number: i32) -> Result<Self, ReadError> {
         Ok(match number {
             1 => Kind::Float,
             2 => Kind::Uint8,
@@ -241,7 +246,13 @@ impl Kind {
             12 => Kind::Uint32,
             13 => Kind::Uint64,
             16 => Kind::Bfloat16,
-            other => return Err(TensorFault::Type(type_name(other))),
+            other => {
+                return Err(ReadError::new(format_args!(
+                    "values of type {} are not supported; expected FLOAT, FLOAT16, BFLOAT16, \
+                     DOUBLE, BOOL or integers of 8 to 64 bits",
+                    type_name(other)
+                )));
+            }
         })
     }
 

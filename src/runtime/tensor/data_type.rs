@@ -1,72 +1,34 @@
 //! The types of values that tensors hold.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-/// A type of values, named as in the Open Inference Protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum DataType {
-    Bool,
-    Uint8,
-    Uint16,
-    Uint32,
-    Uint64,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Fp16,
-    Bf16,
-    Fp32,
-    Fp64,
-    /// Strings of bytes of any length. Networks do not take them; earlier pipeline steps do.
-    Bytes,
+use crate::named::named;
+
+named! {
+    /// A type of values, named as in the Open Inference Protocol.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    #[expect(missing_docs, reason = "the names say it")]
+    pub enum DataType, expected "a type of values such as FP32 or INT64" {
+        Bool = "BOOL",
+        Uint8 = "UINT8",
+        Uint16 = "UINT16",
+        Uint32 = "UINT32",
+        Uint64 = "UINT64",
+        Int8 = "INT8",
+        Int16 = "INT16",
+        Int32 = "INT32",
+        Int64 = "INT64",
+        Fp16 = "FP16",
+        Bf16 = "BF16",
+        Fp32 = "FP32",
+        Fp64 = "FP64",
+        /// Strings of bytes of any length. Networks do not take them; earlier pipeline steps do.
+        Bytes = "BYTES",
+    }
 }
 
 impl DataType {
-    /// All types.
-    pub const ALL: [DataType; 14] = [
-        DataType::Bool,
-        DataType::Uint8,
-        DataType::Uint16,
-        DataType::Uint32,
-        DataType::Uint64,
-        DataType::Int8,
-        DataType::Int16,
-        DataType::Int32,
-        DataType::Int64,
-        DataType::Fp16,
-        DataType::Bf16,
-        DataType::Fp32,
-        DataType::Fp64,
-        DataType::Bytes,
-    ];
-
-    /// Returns the name in the protocol.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DataType::Bool => "BOOL",
-            DataType::Uint8 => "UINT8",
-            DataType::Uint16 => "UINT16",
-            DataType::Uint32 => "UINT32",
-            DataType::Uint64 => "UINT64",
-            DataType::Int8 => "INT8",
-            DataType::Int16 => "INT16",
-            DataType::Int32 => "INT32",
-            DataType::Int64 => "INT64",
-            DataType::Fp16 => "FP16",
-            DataType::Bf16 => "BF16",
-            DataType::Fp32 => "FP32",
-            DataType::Fp64 => "FP64",
-            DataType::Bytes => "BYTES",
-        }
-    }
-
     /// Returns the bytes of one value, or `None` if they vary.
     pub const fn size(self) -> Option<usize> {
         match self {
@@ -89,29 +51,5 @@ impl DataType {
                 | DataType::Fp64
                 | DataType::Bytes
         )
-    }
-}
-
-impl fmt::Display for DataType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A text names no [`DataType`].
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("expected a type of values such as FP32 or INT64, found `{found}`")]
-pub struct UnknownDataType {
-    found: String,
-}
-
-impl FromStr for DataType {
-    type Err = UnknownDataType;
-
-    fn from_str(text: &str) -> Result<Self, UnknownDataType> {
-        let found = DataType::ALL.into_iter().find(|t| t.name() == text);
-        found.ok_or_else(|| UnknownDataType {
-            found: text.to_owned(),
-        })
     }
 }

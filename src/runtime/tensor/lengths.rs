@@ -8,7 +8,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+
+use crate::reading::ReadError;
 
 use super::signature::{Dimension, TensorSpec};
 use super::value::MOST_EXACT;
@@ -35,31 +36,15 @@ pub struct Lengths {
     fill: Option<(String, u32)>,
 }
 
-/// Numbers make no lengths.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum LengthsError {
-    /// The largest length is too small to vary, or too large.
-    #[error("expected a largest length of 2 to {MOST_LENGTH}, found {0}")]
-    Most(usize),
-    /// No bucket, or more than networks are lowered for.
-    #[error("expected 1 to {MOST_BUCKETS} buckets, found {0}")]
-    Buckets(usize),
-    /// Buckets that do not ascend from at least 1.
-    #[error("expected buckets of at least 1 in ascending order, found {0:?}")]
-    Order(Vec<usize>),
-    /// Buckets without a mask, or a mask without buckets.
-    #[error("buckets need an input that masks padding, and a mask needs buckets")]
-    Unmasked,
-}
-
 impl Lengths {
     /// Creates lengths up to `most` without padding.
     ///
     /// # Errors
     /// `most` is below 2 or too large.
-    pub fn exact(most: usize) -> Result<Self, LengthsError> {
+    pub fn exact(most: usize) -> Result<Self, ReadError> {
         if !(2..=MOST_LENGTH).contains(&most) {
-            return Err(LengthsError::Most(most));
+            let expected = format_args!("a largest length of 2 to {MOST_LENGTH}");
+            return Err(ReadError::expected(expected, most));
         }
         Ok(Lengths {
             most,
@@ -74,12 +59,14 @@ impl Lengths {
     ///
     /// # Errors
     /// There are no buckets or too many, they do not ascend, or the last is out of range.
-    pub fn padded(buckets: Vec<usize>, mask: String) -> Result<Self, LengthsError> {
+    pub fn padded(buckets: Vec<usize>, mask: String) -> Result<Self, ReadError> {
         if !(1..=MOST_BUCKETS).contains(&buckets.len()) {
-            return Err(LengthsError::Buckets(buckets.len()));
+            let expected = format_args!("1 to {MOST_BUCKETS} buckets");
+            return Err(ReadError::expected(expected, buckets.len()));
         }
         if buckets[0] == 0 || !buckets.is_sorted_by(|a, b| a < b) {
-            return Err(LengthsError::Order(buckets));
+            let expected = "buckets of at least 1 in ascending order";
+            return Err(ReadError::expected(expected, format_args!("{buckets:?}")));
         }
         let exact = Lengths::exact(buckets[buckets.len() - 1])?;
         Ok(Lengths {
@@ -188,15 +175,17 @@ struct WrittenLengths {
 }
 
 impl TryFrom<WrittenLengths> for Lengths {
-    type Error = LengthsError;
+    type Error = ReadError;
 
-    fn try_from(written: WrittenLengths) -> Result<Self, LengthsError> {
+    fn try_from(written: WrittenLengths) -> Result<Self, ReadError> {
         let lengths = match (written.mask, written.buckets.last()) {
             (None, None) => Lengths::exact(written.most),
             (Some(mask), Some(last)) if *last == written.most => {
                 Lengths::padded(written.buckets, mask)
             }
-            _ => Err(LengthsError::Unmasked),
+            _ => Err(ReadError::new(
+                "buckets need an input that masks padding, and a mask needs buckets",
+            )),
         };
         Ok(match written.fill {
             Some((input, value)) => lengths?.filled(&input, value),

@@ -12,10 +12,10 @@ mod signature;
 mod value;
 mod written;
 
-pub use data_type::{DataType, UnknownDataType};
+pub use data_type::DataType;
 pub use ids::{IdRange, IdRanges};
-pub use lengths::{Lengths, LengthsError};
+pub use lengths::Lengths;
 pub use row_check::{RowCheck, SampleFault};
 pub use signature::{Dimension, Signature, SignatureError, TensorSpec};
 pub use value::{MOST_EXACT, TensorError, TensorValue};
-pub use written::{WrittenInputs, WrittenOutputs, WrittenTensor, WrittenTensorError};
+pub use written::{WrittenInputs, WrittenOutputs, WrittenTensor};

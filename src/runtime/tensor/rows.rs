@@ -4,6 +4,8 @@
 //! row is the sample's length. Every tensor then takes the space of the largest length, with
 //! padding after the sample's own values.
 
+use crate::reading::ReadError;
+
 use super::lengths::copy_part;
 use super::row_check::SampleFault;
 use super::signature::{Dimension, Signature, SignatureError, TensorSpec};
@@ -30,17 +32,13 @@ impl Signature {
         let batch = parts.first().map_or(0, |part| part.batch);
         let others = self.inputs.iter().zip(&parts);
         if let Some((spec, part)) = others.into_iter().find(|(_, part)| part.batch != batch) {
-            return Err(SignatureError::Batch {
-                name: spec.name.clone(),
-                found: part.batch,
-                first: self.inputs[0].name.clone(),
-                expected: batch,
-            });
+            return Err(spec.other_batch(part.batch, &self.inputs[0], batch).into());
         }
         let length = self.length(&parts)?;
         let most = MOST_VALUES / self.input_width(self.largest_length()).max(1);
         if batch > most {
-            return Err(SignatureError::Many { found: batch, most });
+            let expected = format_args!("at most {most} samples");
+            return Err(ReadError::expected(expected, batch).into());
         }
         let mut rows = vec![0.0; batch * self.input_width(self.largest_length())];
         let width = rows.len() / batch.max(1);
@@ -102,45 +100,36 @@ impl Signature {
         }
     }
 
-    fn check_names(&self, tensors: &[(String, TensorValue)]) -> Result<(), SignatureError> {
+    fn check_names(&self, tensors: &[(String, TensorValue)]) -> Result<(), ReadError> {
         for (at, (name, _)) in tensors.iter().enumerate() {
             if !self.inputs.iter().any(|spec| spec.name == *name) {
-                return Err(SignatureError::Unknown {
-                    name: name.clone(),
-                    known: self.inputs.iter().map(|s| s.name.clone()).collect(),
-                });
+                let known: Vec<&str> = self.inputs.iter().map(|s| &*s.name).collect();
+                return Err(ReadError::new(format_args!(
+                    "no input is named `{name}`, expected {}",
+                    known.join(", ")
+                )));
             }
             if tensors[..at].iter().any(|(other, _)| other == name) {
-                return Err(SignatureError::Twice { name: name.clone() });
+                return Err(ReadError::new(format_args!("input `{name}` appears twice")));
             }
         }
         Ok(())
     }
 
     /// Returns the common length of all parts, or the largest length if none varies.
-    fn length(&self, parts: &[InputPart]) -> Result<usize, SignatureError> {
-        let mut known: Option<(&str, usize)> = None;
+    fn length(&self, parts: &[InputPart]) -> Result<usize, ReadError> {
+        let mut known: Option<(&TensorSpec, usize)> = None;
         let each = self.inputs.iter().zip(parts);
         let each = each.flat_map(|(spec, part)| part.lengths.iter().map(move |l| (spec, *l)));
         for (spec, found) in each {
-            let name = spec.name.as_str();
             match known {
                 Some((first, expected)) if expected != found => {
-                    return Err(SignatureError::Lengths {
-                        name: name.to_owned(),
-                        found,
-                        first: first.to_owned(),
-                        expected,
-                    });
+                    return Err(spec.other_length(found, first, expected));
                 }
-                _ => known = Some((name, found)),
+                _ => known = Some((spec, found)),
             }
             if found > self.largest_length() || found == 0 {
-                return Err(SignatureError::Length {
-                    name: name.to_owned(),
-                    found,
-                    most: self.largest_length(),
-                });
+                return Err(spec.wrong_length(found, self.largest_length()));
             }
         }
         Ok(known.map_or(self.largest_length(), |(_, length)| length))
@@ -206,7 +195,7 @@ impl Signature {
         &self,
         rows: &[f32],
         batch: usize,
-    ) -> Result<Vec<(String, TensorValue)>, TensorError> {
+    ) -> Result<Vec<(String, TensorValue)>, ReadError> {
         self.answers_at(rows, batch, self.largest_length())
     }
 
@@ -219,7 +208,7 @@ impl Signature {
         rows: &[f32],
         batch: usize,
         length: usize,
-    ) -> Result<Vec<(String, TensorValue)>, TensorError> {
+    ) -> Result<Vec<(String, TensorValue)>, ReadError> {
         let width = self.output_width(self.largest_length());
         let mut first = 0;
         let mut answers = Vec::new();
@@ -276,19 +265,15 @@ fn values(
     spec: &TensorSpec,
     tensors: &[(String, TensorValue)],
 ) -> Result<InputPart, SignatureError> {
-    let name = || spec.name.clone();
-    let Some((_, tensor)) = tensors.iter().find(|(n, _)| *n == spec.name) else {
-        return Err(SignatureError::Missing {
-            name: name(),
-            expected: spec.to_string(),
-        });
+    let name = &spec.name;
+    let Some((_, tensor)) = tensors.iter().find(|(n, _)| n == name) else {
+        let wrong = format_args!("input `{name}` is missing, expected {spec}");
+        return Err(ReadError::new(wrong).into());
     };
+    let place = |error: ReadError| error.at(format_args!("input `{name}`"));
     if tensor.data_type() != spec.data_type {
-        return Err(SignatureError::Type {
-            name: name(),
-            expected: spec.data_type,
-            found: tensor.data_type(),
-        });
+        let wrong = ReadError::expected(spec.data_type, tensor.data_type());
+        return Err(place(wrong).into());
     }
     match tensor.dims() {
         [batch, sample @ ..] if *batch > 0 && spec.fits(sample) => {
@@ -296,10 +281,7 @@ fn values(
                 let values = sample.iter().product();
                 match without_row(spec, values, &error) {
                     Some(fault) => SignatureError::Sample(fault),
-                    None => SignatureError::Values {
-                        name: name(),
-                        error,
-                    },
+                    None => place(ReadError::new(error)).into(),
                 }
             })?;
             let sizes = spec.dims.iter().zip(sample);
@@ -311,7 +293,7 @@ fn values(
             })
         }
         found => Err(SignatureError::Dims {
-            name: name(),
+            name: name.clone(),
             expected: spec.to_string(),
             found: found.to_vec(),
         }),

@@ -6,11 +6,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::reading::ReadError;
+
 use super::data_type::DataType;
 use super::ids::IdRanges;
 use super::lengths::Lengths;
 use super::row_check::SampleFault;
-use super::value::TensorError;
 
 /// A size of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,38 +55,6 @@ pub struct Signature {
 /// The reason why tensors do not match a signature.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SignatureError {
-    /// A tensor of the signature is missing.
-    #[error("input `{name}` is missing, expected {expected}")]
-    Missing {
-        /// Its name.
-        name: String,
-        /// Its type and dimensions.
-        expected: String,
-    },
-    /// A tensor that is not in the signature.
-    #[error("no input is named `{name}`, expected {}", known.join(", "))]
-    Unknown {
-        /// Its name.
-        name: String,
-        /// The names that there are.
-        known: Vec<String>,
-    },
-    /// A tensor that is there twice.
-    #[error("input `{name}` appears twice")]
-    Twice {
-        /// Its name.
-        name: String,
-    },
-    /// Values of another type.
-    #[error("input `{name}`: expected {expected}, found {found}")]
-    Type {
-        /// The tensor's name.
-        name: String,
-        /// The type that the signature names.
-        expected: DataType,
-        /// The type that was found.
-        found: DataType,
-    },
     /// Dimensions that do not fit; the first is the batch's.
     #[error(
         "input `{name}`: expected samples of {expected} along a first dimension, found {found:?}"
@@ -98,59 +67,12 @@ pub enum SignatureError {
         /// All dimensions that were found.
         found: Vec<usize>,
     },
-    /// Batches of different sizes.
-    #[error("input `{name}` has {found} samples, `{first}` has {expected}")]
-    Batch {
-        /// The tensor's name.
-        name: String,
-        /// Its samples.
-        found: usize,
-        /// The first tensor.
-        first: String,
-        /// That one's samples.
-        expected: usize,
-    },
-    /// A length that samples cannot have.
-    #[error("input `{name}`: expected a length from 1 to {most}, found {found}")]
-    Length {
-        /// The tensor's name.
-        name: String,
-        /// Its length.
-        found: usize,
-        /// The largest length.
-        most: usize,
-    },
-    /// More samples than fit into memory at the length of the longest.
-    #[error("expected at most {most} samples, found {found}")]
-    Many {
-        /// The samples that were found.
-        found: usize,
-        /// The most samples.
-        most: usize,
-    },
-    /// Two lengths in one sample.
-    #[error("input `{name}` has the length {found}, `{first}` has {expected}")]
-    Lengths {
-        /// The tensor's name.
-        name: String,
-        /// Its length.
-        found: usize,
-        /// The first tensor that has one.
-        first: String,
-        /// That one's length.
-        expected: usize,
-    },
     /// A sample that no network can answer.
     #[error(transparent)]
     Sample(SampleFault),
-    /// Values that cannot be taken.
-    #[error("input `{name}`: {error}")]
-    Values {
-        /// The tensor's name.
-        name: String,
-        /// The reason.
-        error: TensorError,
-    },
+    /// Another mismatch.
+    #[error(transparent)]
+    Other(#[from] ReadError),
 }
 
 impl Dimension {
@@ -196,6 +118,28 @@ impl TensorSpec {
             Dimension::Fixed(size) => all.checked_mul(*size),
             Dimension::Varies => None,
         })
+    }
+
+    /// Returns the error of a batch whose size differs from the first tensor's.
+    pub fn other_batch(&self, found: usize, first: &TensorSpec, expected: usize) -> ReadError {
+        let (name, first) = (&self.name, &first.name);
+        ReadError::new(format_args!(
+            "input `{name}` has {found} samples, `{first}` has {expected}"
+        ))
+    }
+
+    /// Returns the error of a length that differs from the first tensor's.
+    pub fn other_length(&self, found: usize, first: &TensorSpec, expected: usize) -> ReadError {
+        let (name, first) = (&self.name, &first.name);
+        ReadError::new(format_args!(
+            "input `{name}` has the length {found}, `{first}` has {expected}"
+        ))
+    }
+
+    /// Returns the error of a length that samples cannot have.
+    pub fn wrong_length(&self, found: usize, most: usize) -> ReadError {
+        let wrong = ReadError::expected(format_args!("a length from 1 to {most}"), found);
+        wrong.at(format_args!("input `{}`", self.name))
     }
 
     /// Returns whether a sample's tensor may have these dimensions.

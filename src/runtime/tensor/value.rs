@@ -3,6 +3,8 @@
 use half::{bf16, f16};
 use thiserror::Error;
 
+use crate::reading::ReadError;
+
 use super::data_type::DataType;
 use super::written::Number;
 
@@ -14,31 +16,9 @@ pub struct TensorValue {
     bytes: Vec<u8>,
 }
 
-/// The reason why bytes cannot be a network's tensor: they do not fit the type and dimensions, or
-/// hold values that networks cannot take.
+/// The reason why a network cannot take the values of a tensor.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TensorError {
-    /// There are more or fewer bytes than the dimensions need.
-    #[error("{data_type} of {dims:?} has {expected} bytes, found {found}")]
-    Length {
-        /// The type.
-        data_type: DataType,
-        /// The dimensions.
-        dims: Vec<usize>,
-        /// Bytes that they ask for.
-        expected: usize,
-        /// Bytes that there are.
-        found: usize,
-    },
-    /// Dimensions whose product is too large.
-    #[error("dimensions of {dims:?} hold too many values")]
-    TooLarge {
-        /// The dimensions.
-        dims: Vec<usize>,
-    },
-    /// Strings, which no network takes.
-    #[error("networks take numbers, not BYTES")]
-    Bytes,
     /// An integer that float32 does not hold exactly.
     #[error("value {at}: expected an integer from -{MOST_EXACT} to {MOST_EXACT}, found {value}")]
     Inexact {
@@ -47,14 +27,9 @@ pub enum TensorError {
         /// The integer.
         value: i128,
     },
-    /// A number beyond the range of float32, in which networks compute.
-    #[error("value {at}: expected a number from -{most} to {most}, found {value}", most = f32::MAX)]
-    Beyond {
-        /// Its position.
-        at: usize,
-        /// The number, as it is written.
-        value: String,
-    },
+    /// Another mismatch.
+    #[error(transparent)]
+    Other(#[from] ReadError),
 }
 
 /// The largest integer up to which float32 holds every integer exactly.
@@ -65,8 +40,8 @@ impl TensorValue {
     ///
     /// # Errors
     /// The number of bytes does not match the dimensions, or the type's values vary in size.
-    pub fn new(data_type: DataType, dims: Vec<usize>, bytes: Vec<u8>) -> Result<Self, TensorError> {
-        let size = data_type.size().ok_or(TensorError::Bytes)?;
+    pub fn new(data_type: DataType, dims: Vec<usize>, bytes: Vec<u8>) -> Result<Self, ReadError> {
+        let size = data_type.size().ok_or_else(no_numbers)?;
         let expected = dims.iter().try_fold(size, |all, &d| all.checked_mul(d));
         match expected {
             Some(expected) if expected == bytes.len() => Ok(TensorValue {
@@ -74,13 +49,13 @@ impl TensorValue {
                 dims,
                 bytes,
             }),
-            Some(expected) => Err(TensorError::Length {
-                data_type,
-                dims,
-                expected,
-                found: bytes.len(),
-            }),
-            None => Err(TensorError::TooLarge { dims }),
+            Some(expected) => Err(ReadError::new(format_args!(
+                "{data_type} of {dims:?} has {expected} bytes, found {}",
+                bytes.len()
+            ))),
+            None => Err(ReadError::new(format_args!(
+                "dimensions of {dims:?} hold too many values"
+            ))),
         }
     }
 
@@ -132,7 +107,7 @@ impl TensorValue {
             DataType::Bf16 => Ok(read!(u16).map(|b| bf16::from_bits(b).to_f32()).collect()),
             DataType::Fp32 => Ok(read!(f32).collect()),
             DataType::Fp64 => rounded(read!(f64)),
-            DataType::Bytes => Err(TensorError::Bytes),
+            DataType::Bytes => Err(no_numbers().into()),
         }
     }
 
@@ -174,7 +149,7 @@ impl TensorValue {
         data_type: DataType,
         dims: Vec<usize>,
         values: &[f32],
-    ) -> Result<Self, TensorError> {
+    ) -> Result<Self, ReadError> {
         /// Writes values as a type's bytes.
         macro_rules! write {
             ($convert:expr) => {
@@ -195,10 +170,15 @@ impl TensorValue {
             DataType::Bf16 => write!(|v: f32| bf16::from_f32(v).to_le_bytes()),
             DataType::Fp32 => write!(f32::to_le_bytes),
             DataType::Fp64 => write!(|v: f32| f64::from(v).to_le_bytes()),
-            DataType::Bytes => return Err(TensorError::Bytes),
+            DataType::Bytes => return Err(no_numbers()),
         };
         TensorValue::new(data_type, dims, bytes)
     }
+}
+
+/// Returns the error of strings, which no network takes.
+fn no_numbers() -> ReadError {
+    ReadError::new("networks take numbers, not BYTES")
 }
 
 fn exact(values: impl Iterator<Item = i128>) -> Result<Vec<f32>, TensorError> {
@@ -214,9 +194,10 @@ fn rounded(values: impl Iterator<Item = f64>) -> Result<Vec<f32>, TensorError> {
     let each = values.enumerate().map(|(at, value)| {
         let narrow = value as f32;
         let fits = narrow.is_finite() || !value.is_finite();
-        fits.then_some(narrow).ok_or_else(|| TensorError::Beyond {
-            at,
-            value: format!("{value:e}"),
+        fits.then_some(narrow).ok_or_else(|| {
+            let expected = format_args!("a number from -{most} to {most}", most = f32::MAX);
+            let wrong = ReadError::expected(expected, format_args!("{value:e}"));
+            wrong.at(format_args!("value {at}")).into()
         })
     });
     each.collect()

@@ -5,10 +5,11 @@ use std::fmt;
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use thiserror::Error;
+
+use crate::reading::ReadError;
 
 use super::data_type::DataType;
-use super::value::{TensorError, TensorValue};
+use super::value::TensorValue;
 
 /// A tensor as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,41 +38,6 @@ pub struct WrittenOutputs {
     pub outputs: Vec<WrittenTensor>,
 }
 
-/// The reason why a written tensor is invalid.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum WrittenTensorError {
-    /// A number that the type does not hold.
-    #[error("tensor `{name}`: value {at}: expected {data_type}, found {value}")]
-    Number {
-        /// The tensor's name.
-        name: String,
-        /// The value's position.
-        at: usize,
-        /// The number that is written.
-        value: String,
-        /// The type.
-        data_type: DataType,
-    },
-    /// Values and dimensions that do not fit.
-    #[error("tensor `{name}`: {found} values do not fit the dimensions {shape:?}")]
-    Count {
-        /// The tensor's name.
-        name: String,
-        /// Values that are written.
-        found: usize,
-        /// Its dimensions.
-        shape: Vec<usize>,
-    },
-    /// No tensor of its type.
-    #[error("tensor `{name}`: {error}")]
-    Tensor {
-        /// The tensor's name.
-        name: String,
-        /// The reason.
-        error: TensorError,
-    },
-}
-
 impl WrittenTensor {
     /// Writes a tensor out.
     pub fn new(name: String, value: &TensorValue) -> Self {
@@ -95,33 +61,29 @@ impl WrittenTensor {
     ///
     /// # Errors
     /// A number does not fit the type, or there are too many or too few numbers.
-    pub fn read(self) -> Result<(String, TensorValue), WrittenTensorError> {
+    pub fn read(self) -> Result<(String, TensorValue), ReadError> {
         let WrittenTensor {
             name,
             datatype,
             shape,
             data: Numbers(numbers),
         } = self;
+        let place = |error: ReadError| error.at(format_args!("tensor `{name}`"));
         let wanted = shape.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
         if wanted != Some(numbers.len()) {
             let found = numbers.len();
-            return Err(WrittenTensorError::Count { name, found, shape });
+            let wrong = format_args!("{found} values do not fit the dimensions {shape:?}");
+            return Err(place(ReadError::new(wrong)));
         }
         let mut bytes = Vec::with_capacity(numbers.len() * datatype.size().unwrap_or(0));
         for (at, number) in numbers.into_iter().enumerate() {
             if !number.write(datatype, &mut bytes) {
-                return Err(WrittenTensorError::Number {
-                    name,
-                    at,
-                    value: number.to_string(),
-                    data_type: datatype,
-                });
+                let wrong = ReadError::expected(datatype, number);
+                return Err(place(wrong.at(format_args!("value {at}"))));
             }
         }
-        match TensorValue::new(datatype, shape, bytes) {
-            Ok(value) => Ok((name, value)),
-            Err(error) => Err(WrittenTensorError::Tensor { name, error }),
-        }
+        let value = TensorValue::new(datatype, shape, bytes).map_err(place)?;
+        Ok((name, value))
     }
 }
 

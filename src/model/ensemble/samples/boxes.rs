@@ -1,14 +1,15 @@
 //! Box targets: COCO annotations, or a list of boxes for each sample.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use serde::Deserialize;
 
 use crate::ensemble::boxes::{Corners, TargetBox};
 use divisi_runtime::network::Shape;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::words::one_line;
 
-use super::error::{BoxError, SamplesError};
 use super::form::{Classes, SampleForm};
 use super::images::{self, ImageFit};
 use super::targets::Targets;
@@ -20,7 +21,7 @@ pub(super) fn targets(
     bytes: &[u8],
     names: &[String],
     form: &SampleForm<'_>,
-) -> Result<Option<Targets>, SamplesError> {
+) -> Result<Option<Targets>, ReadError> {
     let classes = form.boxes.unwrap_or(Classes::any());
     let end = name
         .rsplit_once('.')
@@ -34,8 +35,13 @@ pub(super) fn targets(
     Ok(Some(Targets::Boxes(boxes)))
 }
 
-fn parse<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, BoxError> {
-    serde_json::from_slice(text).map_err(|e| BoxError::Json(e.to_string()))
+fn parse<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, ReadError> {
+    serde_json::from_slice(text).map_err(|e| {
+        ReadError::new(e).at(
+            "expected COCO's `images`, `annotations` and `categories`, or lists of [class, x, y, \
+             width, height]",
+        )
+    })
 }
 
 /// A class by its number or its name.
@@ -50,13 +56,12 @@ enum WrittenClass {
 #[derive(Deserialize)]
 pub(super) struct WrittenBox(WrittenClass, f32, f32, f32, f32);
 
-fn lines(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<Vec<TargetBox>>, SamplesError> {
+fn lines(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<Vec<TargetBox>>, ReadError> {
     let lines = bytes
         .split(|b| *b == b'\n')
         .filter(|line| !line.trim_ascii().is_empty());
     let sample = |(row, line): (usize, &[u8])| {
-        let boxes: Vec<WrittenBox> =
-            parse(line).map_err(|e| SamplesError::from(e).within(format!("row {row}")))?;
+        let boxes: Vec<WrittenBox> = parse(line).map_err(|e| e.at(format_args!("row {row}")))?;
         of_sample(row, &boxes, classes)
     };
     lines.enumerate().map(sample).collect()
@@ -67,13 +72,13 @@ pub(super) fn of_sample(
     row: usize,
     boxes: &[WrittenBox],
     classes: &Classes<'_>,
-) -> Result<Vec<TargetBox>, SamplesError> {
+) -> Result<Vec<TargetBox>, ReadError> {
     let target = |WrittenBox(class, x, y, width, height): &WrittenBox| {
         let class = match class {
             WrittenClass::Number(number) => classes.numbered((*number).into()),
             WrittenClass::Name(name) => classes.named(name),
         };
-        let class = class.map_err(|error| SamplesError::Row { row, error })?;
+        let class = class.map_err(|error| error.at(format_args!("row {row}")))?;
         Ok(TargetBox {
             class: u32::try_from(class).unwrap_or(u32::MAX),
             corners: corners([*x, *y, *width, *height])?,
@@ -84,13 +89,14 @@ pub(super) fn of_sample(
 }
 
 /// Returns the corners of a box from its left, top, width and height.
-fn corners([x, y, width, height]: [f32; 4]) -> Result<Corners, BoxError> {
+fn corners([x, y, width, height]: [f32; 4]) -> Result<Corners, ReadError> {
     let corners = [x, y, x + width, y + height];
     let is_box = corners.iter().all(|c| c.is_finite()) && width >= 0.0 && height >= 0.0;
-    is_box.then_some(corners).ok_or(BoxError::NoBox {
-        found: [x, y, width, height]
-            .map(|number| number.to_string())
-            .join(", "),
+    is_box.then_some(corners).ok_or_else(|| {
+        ReadError::expected(
+            "a box [x, y, width, height] of finite numbers",
+            format_args!("[{x}, {y}, {width}, {height}]"),
+        )
     })
 }
 
@@ -132,11 +138,14 @@ fn coco(
     names: &[String],
     form: &SampleForm<'_>,
     classes: &Classes<'_>,
-) -> Result<Vec<Vec<TargetBox>>, SamplesError> {
+) -> Result<Vec<Vec<TargetBox>>, ReadError> {
     let coco: Coco = parse(text)?;
     let numbers = class_numbers(&coco.categories, classes);
     if let (true, Some(first)) = (numbers.is_empty(), coco.categories.first()) {
-        return Err(BoxError::NoClass(one_line(&first.name).into_owned()).into());
+        return Err(ReadError::expected(
+            "`categories` with the names of classes",
+            format_args!("`{}`", one_line(&first.name)),
+        ));
     }
     let places = sample_places(&coco.images, names)?;
     let samples = if names.is_empty() {
@@ -177,7 +186,7 @@ fn class_numbers(categories: &[CocoCategory], classes: &Classes<'_>) -> HashMap<
 }
 
 /// Returns the sample of each image, by its number.
-fn sample_places(images: &[CocoImage], names: &[String]) -> Result<HashMap<u64, usize>, BoxError> {
+fn sample_places(images: &[CocoImage], names: &[String]) -> Result<HashMap<u64, usize>, ReadError> {
     if names.is_empty() {
         return Ok(images
             .iter()
@@ -191,12 +200,16 @@ fn sample_places(images: &[CocoImage], names: &[String]) -> Result<HashMap<u64, 
         .map(|image| (file(&image.file_name), image.id));
     let known: HashMap<String, u64> = known.collect();
     let place = |(at, name): (usize, &String)| {
-        let id = known
-            .get(name)
-            .ok_or_else(|| BoxError::NoImage(name.clone()))?;
+        let id = known.get(name).ok_or_else(|| no_image(name))?;
         Ok((*id, at))
     };
     names.iter().enumerate().map(place).collect()
+}
+
+fn no_image(name: impl Display) -> ReadError {
+    ReadError::new(format_args!(
+        "expected the image `{name}` under `images`, with a width and a height"
+    ))
 }
 
 /// Returns the corners of a box of an image in the sample that the image becomes.
@@ -204,14 +217,13 @@ fn in_sample(
     corners: Corners,
     image: &CocoImage,
     form: &SampleForm<'_>,
-) -> Result<Corners, SamplesError> {
+) -> Result<Corners, ReadError> {
     let Shape::Image { height, width, .. } = form.shape else {
         return Ok(corners);
     };
     let (size, sample) = ([image.height, image.width], [height, width]);
     if size.contains(&0) {
-        let name = image.file_name.escape_debug().to_string();
-        return Err(BoxError::NoImage(name).into());
+        return Err(no_image(image.file_name.escape_debug()));
     }
     let place = ImageFit::place(form.image_fit, size, sample)?;
     let moved = [0, 1, 0, 1].map(|axis| place[1 - axis]);

@@ -2,35 +2,42 @@
 
 use csv::{ReaderBuilder, StringRecord};
 
-use super::error::{BoxError, SamplesError};
+use divisi_runtime::reading::ReadError;
+
+use super::error::{no_boxes_name, other_width};
 use super::form::{Classes, SampleForm};
 use super::rows::Samples;
 use super::target_rows::CsvTargets;
 use super::targets::{TargetColumns, TargetForm, Targets};
 
-fn wrong(line: u64, reason: String) -> SamplesError {
-    SamplesError::Line { line, reason }
+/// The place of a label in a line.
+pub(super) const LABEL: &str = "column label";
+
+fn in_line(line: u64, error: ReadError) -> ReadError {
+    error.at(format_args!("line {line}"))
 }
 
-/// Calls `begin` with the header, then `take` with each record and its line.
+/// Calls `begin` with the header, then `take` with each record. Errors of `take` get the line.
 pub(super) fn each<T>(
     bytes: &[u8],
-    begin: impl FnOnce(StringRecord) -> Result<T, SamplesError>,
-    mut take: impl FnMut(&mut T, u64, &StringRecord) -> Result<(), SamplesError>,
-) -> Result<T, SamplesError> {
+    begin: impl FnOnce(StringRecord) -> Result<T, ReadError>,
+    mut take: impl FnMut(&mut T, &StringRecord) -> Result<(), ReadError>,
+) -> Result<T, ReadError> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(bytes);
-    let header = reader.headers().map_err(|e| wrong(1, e.to_string()))?;
+    let header = reader.headers();
+    let header = header.map_err(|e| in_line(1, ReadError::new(e)))?;
     let mut state = begin(header.clone())?;
     let mut record = StringRecord::new();
     loop {
         let more = reader.read_record(&mut record).map_err(|e| {
             let line = e.position().map_or(0, csv::Position::line);
-            wrong(line, e.to_string())
+            in_line(line, ReadError::new(e))
         })?;
         if !more {
             return Ok(state);
         }
-        take(&mut state, line_of(bytes, &record), &record)?;
+        let taken = take(&mut state, &record);
+        taken.map_err(|e| in_line(line_of(bytes, &record), e))?;
     }
 }
 
@@ -58,11 +65,11 @@ struct CsvRows<'a> {
 
 /// Reads samples, with labels if the last column is `label`, or with targets if the last columns
 /// are targets.
-pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, ReadError> {
     let width = form.shape.elements();
     let begin = |header| CsvRows::begin(header, width, form.rows);
-    let mut rows = each(bytes, begin, |rows, line, record| {
-        rows.take(line, record, width, &form.classes)
+    let mut rows = each(bytes, begin, |rows, record| {
+        rows.take(record, width, &form.classes)
     })?;
     rows.values.shrink_to_fit();
     form.layout.to_planes(form.shape, &mut rows.values);
@@ -78,9 +85,10 @@ impl<'a> CsvRows<'a> {
         header: StringRecord,
         width: usize,
         rows: Option<TargetColumns<'a>>,
-    ) -> Result<Self, SamplesError> {
+    ) -> Result<Self, ReadError> {
         if !header.is_empty() && header.iter().all(|h| h.trim().parse::<f64>().is_ok()) {
-            return Err(SamplesError::NoHeader);
+            let wrong = ReadError::expected("a header that names the columns", "numbers");
+            return Err(in_line(1, wrong));
         }
         let names: Vec<&str> = header.iter().map(str::trim).collect();
         let labelled = rows.is_none() && names.last() == Some(&"label");
@@ -90,10 +98,7 @@ impl<'a> CsvRows<'a> {
             None => usize::from(labelled),
         };
         if header.len() != width + behind {
-            return Err(SamplesError::Width {
-                expected: width,
-                found: header.len().saturating_sub(behind),
-            });
+            return Err(other_width(width, header.len().saturating_sub(behind)));
         }
         let targets = rows.filter(|_| behind > 0);
         Ok(CsvRows {
@@ -107,76 +112,77 @@ impl<'a> CsvRows<'a> {
 
     fn take(
         &mut self,
-        line: u64,
         record: &StringRecord,
         width: usize,
         classes: &Classes<'_>,
-    ) -> Result<(), SamplesError> {
+    ) -> Result<(), ReadError> {
         let columns = self.header.len();
         if record.len() != columns {
-            let why = format!("expected {columns} columns, found {}", record.len());
-            return Err(wrong(line, why));
+            return Err(ReadError::expected(
+                format_args!("{columns} columns"),
+                record.len(),
+            ));
         }
         for (column, text) in record.iter().take(width).enumerate() {
             let value = text.trim().parse::<f32>().ok().filter(|v| v.is_finite());
             self.values.push(value.ok_or_else(|| {
-                let name = &self.header[column];
-                let why = format!("column {name}: expected a finite number, found `{text}`");
-                wrong(line, why)
+                let wrong = ReadError::expected("a finite number", format_args!("`{text}`"));
+                wrong.at(format_args!("column {}", &self.header[column]))
             })?);
         }
         if self.labelled {
             let label = classes.named(&record[width]);
-            let label = label.map_err(|why| wrong(line, format!("column label: {why}")))?;
-            self.labels.push(label);
+            self.labels.push(label.map_err(|e| e.at(LABEL))?);
         }
         if let Some(targets) = &mut self.targets {
-            let taken = targets.take(record.iter().skip(width));
-            taken.map_err(|why| wrong(line, why.to_string()))?;
+            targets.take(record.iter().skip(width))?;
         }
         Ok(())
     }
 }
 
 /// Reads only targets.
-pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, ReadError> {
     match form {
         TargetForm::Classes(classes) => labels(bytes, &classes).map(Targets::Classes),
         TargetForm::Rows(columns) => target_rows(bytes, columns),
-        TargetForm::Boxes(_) => Err(BoxError::Kind.into()),
+        TargetForm::Boxes(_) => Err(no_boxes_name()),
     }
 }
 
 /// Reads only rows of targets: every column is a target.
-fn target_rows(bytes: &[u8], columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
+fn target_rows(bytes: &[u8], columns: TargetColumns<'_>) -> Result<Targets, ReadError> {
     let begin = |header: StringRecord| {
         let names: Vec<&str> = header.iter().map(str::trim).collect();
-        CsvTargets::named(columns, &names).ok_or(SamplesError::TargetColumns {
-            expected: columns.count,
-            found: header.len(),
+        CsvTargets::named(columns, &names).ok_or_else(|| {
+            let (count, found) = (columns.count, header.len());
+            ReadError::new(format_args!(
+                "expected {count} columns with the names of the values or labels or with names \
+                 that begin with `target` (or, for labels, one column `labels`), found {found} \
+                 columns"
+            ))
         })
     };
-    let rows = each(bytes, begin, |rows, line, record| {
-        let taken = rows.take_whole(record.len(), record.iter());
-        taken.map_err(|why| wrong(line, why.to_string()))
+    let rows = each(bytes, begin, |rows, record| {
+        rows.take_whole(record.len(), record.iter())
     })?;
     Ok(rows.finish())
 }
 
 /// Reads only labels, from the column `label`.
-fn labels(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+fn labels(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<usize>, ReadError> {
     let begin = |header: StringRecord| {
         let column = header.iter().position(|name| name.trim() == "label");
         let column = column.ok_or_else(|| {
-            let why = "expected a header with a column called `label`";
-            wrong(1, why.to_owned())
+            let wrong = ReadError::new("expected a header with a column called `label`");
+            in_line(1, wrong)
         })?;
         Ok((column, Vec::new()))
     };
-    let (_, labels) = each(bytes, begin, |(column, labels), line, record| {
+    let (_, labels) = each(bytes, begin, |(column, labels), record| {
         let text = record.get(*column).unwrap_or_default();
         let label = classes.named(text);
-        labels.push(label.map_err(|why| wrong(line, format!("column label: {why}")))?);
+        labels.push(label.map_err(|e| e.at(LABEL))?);
         Ok(())
     })?;
     Ok(labels)

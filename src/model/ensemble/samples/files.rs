@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use divisi_runtime::reading;
+use divisi_runtime::reading::{self, ReadError};
 
-use super::error::SamplesError;
+use super::error::{no_samples_name, no_targets_name, no_text_input};
 use super::form::{Classes, SampleForm};
 use super::rows::Samples;
 use super::targets::{TargetForm, Targets};
@@ -15,18 +15,17 @@ impl Samples {
     /// Checks that a file `name` can hold samples, without opening it.
     ///
     /// # Errors
-    /// [`SamplesError::Kind`].
-    pub fn check_name(name: &str) -> Result<(), SamplesError> {
-        SampleFileKind::from_name(name)
-            .map(drop)
-            .ok_or(SamplesError::Kind)
+    /// The name does not have the extension of a supported file.
+    pub fn check_name(name: &str) -> Result<(), ReadError> {
+        let kind = SampleFileKind::from_name(name);
+        kind.map(drop).ok_or_else(no_samples_name)
     }
 
     /// Checks that a file `name` can hold labels or other targets, without opening it.
     ///
     /// # Errors
-    /// [`SamplesError::LabelsKind`].
-    pub fn check_labels_name(name: &str) -> Result<(), SamplesError> {
+    /// The name does not have the extension of a supported file.
+    pub fn check_labels_name(name: &str) -> Result<(), ReadError> {
         SampleFileKind::of_labels(name).map(drop)
     }
 
@@ -37,8 +36,8 @@ impl Samples {
     pub fn of_texts<'t>(
         texts: impl IntoIterator<Item = &'t str>,
         form: &SampleForm<'_>,
-    ) -> Result<Self, SamplesError> {
-        let input = form.text.ok_or(SamplesError::NoTextInput)?;
+    ) -> Result<Self, ReadError> {
+        let input = form.text.ok_or_else(no_text_input)?;
         let mut rows = TextRows::new(input);
         texts
             .into_iter()
@@ -52,7 +51,7 @@ impl Samples {
     ///
     /// # Errors
     /// There is nothing readable, or the samples do not have this form.
-    pub fn read(path: &Path, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+    pub fn read(path: &Path, form: &SampleForm<'_>) -> Result<Self, ReadError> {
         if path.is_dir() && form.tensors.is_none() {
             return images::of_folder(path, form);
         }
@@ -66,15 +65,15 @@ impl Samples {
     ///
     /// # Errors
     /// The bytes are not samples of this form.
-    pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+    pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, ReadError> {
         Samples::parsed(name, bytes, form)?.with_tokens_counted(form)
     }
 
-    fn parsed(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
-        let kind = SampleFileKind::from_name(name).ok_or(SamplesError::Kind)?;
+    fn parsed(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, ReadError> {
+        let kind = SampleFileKind::from_name(name).ok_or_else(no_samples_name)?;
         let samples = of_kind(kind, bytes, form)?;
         if let Some(check) = form.check.filter(|check| !check.is_empty()) {
-            check.check(samples.values())?;
+            check.check(samples.values()).map_err(ReadError::new)?;
         }
         Ok(samples)
     }
@@ -83,10 +82,7 @@ impl Samples {
     ///
     /// # Errors
     /// A file is not an image, or there are too many images.
-    pub fn of_images(
-        images: &[(&str, &[u8])],
-        form: &SampleForm<'_>,
-    ) -> Result<Self, SamplesError> {
+    pub fn of_images(images: &[(&str, &[u8])], form: &SampleForm<'_>) -> Result<Self, ReadError> {
         images::of_files(images, form)
     }
 
@@ -95,11 +91,7 @@ impl Samples {
     ///
     /// # Errors
     /// The file cannot be read, or as [`Samples::targeted_by`].
-    pub fn targeted_by_file(
-        self,
-        path: &Path,
-        form: &SampleForm<'_>,
-    ) -> Result<Self, SamplesError> {
+    pub fn targeted_by_file(self, path: &Path, form: &SampleForm<'_>) -> Result<Self, ReadError> {
         if path.is_dir() {
             let masks = images::masks_of_folder(path, self.names(), form)?;
             return self.with_targets(masks);
@@ -120,7 +112,7 @@ impl Samples {
         name: &str,
         bytes: Vec<u8>,
         classes: &Classes<'_>,
-    ) -> Result<Self, SamplesError> {
+    ) -> Result<Self, ReadError> {
         self.with_targets(read_targets(name, bytes, TargetForm::Classes(*classes))?)
     }
 
@@ -136,7 +128,7 @@ impl Samples {
         name: &str,
         bytes: Vec<u8>,
         form: &SampleForm<'_>,
-    ) -> Result<Self, SamplesError> {
+    ) -> Result<Self, ReadError> {
         let boxes = match form.boxes {
             Some(_) => boxes::targets(name, &bytes, self.names(), form)?,
             None => None,
@@ -167,7 +159,7 @@ fn of_kind(
     kind: SampleFileKind,
     bytes: Vec<u8>,
     form: &SampleForm<'_>,
-) -> Result<Samples, SamplesError> {
+) -> Result<Samples, ReadError> {
     if let Some(input) = form.text
         && !is_of_tensors(kind, &bytes)
     {
@@ -178,8 +170,13 @@ fn of_kind(
         }
         (Some([_]), SampleFileKind::Npy) => {}
         (Some(tensors), _) => {
-            let names = tensors.iter().map(|t| t.name.clone());
-            return Err(SamplesError::Named(names.collect()));
+            let names: Vec<&str> = tensors.iter().map(|t| &*t.name).collect();
+            return Err(ReadError::new(format_args!(
+                "expected a .json or .jsonl file with named tensors under `inputs`, or an .npz \
+                 file with one array for each of {}; other files, such as .npy, hold one unnamed \
+                 array",
+                names.join(", ")
+            )));
         }
     }
     match kind {
@@ -192,7 +189,7 @@ fn of_kind(
         SampleFileKind::Json => json::samples(&bytes, form),
         SampleFileKind::JsonLines => json::lines(&bytes, form),
         SampleFileKind::Image => images::of_file(&bytes, form),
-        SampleFileKind::Text => Err(SamplesError::NoTextInput),
+        SampleFileKind::Text => Err(no_text_input()),
     }
 }
 
@@ -202,33 +199,34 @@ fn texts(
     bytes: &[u8],
     form: &SampleForm<'_>,
     input: &TextInput,
-) -> Result<Samples, SamplesError> {
+) -> Result<Samples, ReadError> {
     match kind {
         SampleFileKind::Text => text::lines(bytes, input),
         SampleFileKind::Csv => text::csv(bytes, form, input),
         SampleFileKind::Json => json::texts(bytes, form, input),
         SampleFileKind::JsonLines => json::text_lines(bytes, form, input),
-        SampleFileKind::Npy | SampleFileKind::Npz | SampleFileKind::Image => {
-            Err(SamplesError::TextKind)
-        }
+        SampleFileKind::Npy | SampleFileKind::Npz | SampleFileKind::Image => Err(ReadError::new(
+            "expected texts: a .txt file with one text per line, a .csv file with a column \
+                 `text`, or a .json or .jsonl file with fields `text`",
+        )),
     }
 }
 
 /// Reads only targets from the bytes of the file `name`.
-fn read_targets(name: &str, bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+fn read_targets(name: &str, bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, ReadError> {
     match SampleFileKind::of_labels(name)? {
         SampleFileKind::Csv => csv::targets(&bytes, form),
         SampleFileKind::Npy => npy::targets(bytes, form),
         SampleFileKind::Npz => npz::targets(bytes, form),
         SampleFileKind::Json => json::targets(&bytes, form),
         SampleFileKind::JsonLines | SampleFileKind::Image | SampleFileKind::Text => {
-            Err(SamplesError::LabelsKind)
+            Err(no_targets_name())
         }
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, SamplesError> {
-    reading::bytes(path).map_err(|e| SamplesError::Unreadable(e.to_string()))
+fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
+    reading::bytes(path).map_err(ReadError::new)
 }
 
 /// The kind of a file, from its name.
@@ -263,11 +261,9 @@ impl SampleFileKind {
     }
 
     /// Returns the kind of a file of targets.
-    fn of_labels(name: &str) -> Result<Self, SamplesError> {
+    fn of_labels(name: &str) -> Result<Self, ReadError> {
         match Self::from_name(name) {
-            None | Some(SampleFileKind::Image | SampleFileKind::Text) => {
-                Err(SamplesError::LabelsKind)
-            }
+            None | Some(SampleFileKind::Image | SampleFileKind::Text) => Err(no_targets_name()),
             Some(kind) => Ok(kind),
         }
     }

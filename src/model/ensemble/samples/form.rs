@@ -1,42 +1,32 @@
 //! The form of samples, known before their file is read: shape, layout, targets, and the fitting of
 //! images to the shape.
 
-use std::str::FromStr;
-
 use serde::Deserialize;
 
 use crate::ensemble::answers::AnswerKind;
+use divisi_runtime::named::named;
 use divisi_runtime::network::Shape;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{Lengths, RowCheck, Signature, TensorSpec};
 
-use super::error::ClassError;
 use super::images::ImageFit;
 use super::targets::{TargetColumns, TargetForm, TargetNumbers};
 use super::text::TextInput;
 
-/// The order in which files hold the values of an image. Networks take channels first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ImageLayout {
-    /// Channel by channel: `[channels, height, width]`, as in PyTorch.
-    #[default]
-    Nchw,
-    /// Pixel by pixel: `[height, width, channels]`, as in image files and TensorFlow.
-    Nhwc,
+named! {
+    /// The order in which files hold the values of an image. Networks take channels first.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ImageLayout, expected "nchw or nhwc" {
+        /// Channel by channel: `[channels, height, width]`, as in PyTorch.
+        #[default]
+        Nchw = "nchw",
+        /// Pixel by pixel: `[height, width, channels]`, as in image files and TensorFlow.
+        Nhwc = "nhwc",
+    }
 }
 
 impl ImageLayout {
-    /// Every layout.
-    pub const ALL: [ImageLayout; 2] = [ImageLayout::Nchw, ImageLayout::Nhwc];
-
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            ImageLayout::Nchw => "nchw",
-            ImageLayout::Nhwc => "nhwc",
-        }
-    }
-
     /// Returns the dimensions of a sample in a file.
     pub fn dimensions(self, shape: Shape) -> Vec<usize> {
         match (self, shape) {
@@ -81,15 +71,6 @@ impl ImageLayout {
             }
             sample.copy_from_slice(&planes);
         }
-    }
-}
-
-impl FromStr for ImageLayout {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = ImageLayout::ALL.into_iter().find(|l| l.name() == text);
-        found.ok_or_else(|| format!("expected nchw or nhwc, found `{text}`"))
     }
 }
 
@@ -280,7 +261,7 @@ impl Classes<'_> {
     ///
     /// # Errors
     /// There is no such class.
-    pub fn numbered(&self, number: i128) -> Result<usize, ClassError> {
+    pub fn numbered(&self, number: i128) -> Result<usize, ReadError> {
         let class = usize::try_from(number).ok().filter(|&c| c < self.count);
         class.ok_or_else(|| self.expected(&number.to_string()))
     }
@@ -289,24 +270,22 @@ impl Classes<'_> {
     ///
     /// # Errors
     /// There is no such class, or the text is the name of one class and the number of another.
-    pub fn named(&self, text: &str) -> Result<usize, ClassError> {
+    pub fn named(&self, text: &str) -> Result<usize, ReadError> {
         let text = text.trim();
         let names = self.names.unwrap_or_default();
         let by_name = names.iter().position(|name| name == text);
         let by_number = whole(text).filter(|&c| c < self.count);
         match (by_name, by_number) {
-            (Some(name), Some(number)) if name != number => Err(ClassError::Ambiguous {
-                text: text.to_owned(),
-                name,
-                number,
-            }),
+            (Some(name), Some(number)) if name != number => Err(ReadError::new(format_args!(
+                "`{text}` is the name of class {name} and the number of class {number}; write \
+                 numbers to an .npy file of integers, or use names that are not numbers"
+            ))),
             (Some(class), _) | (None, Some(class)) => Ok(class),
             (None, None) => Err(self.expected(text)),
         }
     }
 
-    fn expected(&self, found: &str) -> ClassError {
-        let found = found.escape_debug().to_string();
+    fn expected(&self, found: &str) -> ReadError {
         let mut expected = format!("a class number below {}", self.count);
         if let Some(names) = self.names {
             let shown = names.iter().take(MOST_NAMES).map(|n| format!("`{n}`"));
@@ -316,6 +295,6 @@ impl Classes<'_> {
                 expected += &format!(" and {more} more");
             }
         }
-        ClassError::Unknown { expected, found }
+        ReadError::expected(expected, format_args!("`{}`", found.escape_debug()))
     }
 }

@@ -20,11 +20,9 @@ mod targets;
 mod text;
 mod token_targets;
 
-pub use error::{BoxError, ClassError, FolderError, NpzError, SamplesError};
 pub use form::{Classes, ImageLayout, SampleForm};
-pub use images::{ImageError, ImageFit, to_mask_png};
-pub use json::{JsonError, JsonRowError};
-pub use npy::{NpyError, to_npy, to_npy_classes};
+pub use images::{ImageFit, to_mask_png};
+pub use npy::{to_npy, to_npy_classes};
 pub use rows::Samples;
 pub use targets::{IGNORED, SampleTarget, TargetColumns, TargetNumbers, Targets};
-pub use text::{MOST_TOKENIZER, SampleText, TextError, TextInput, TextTokenizer, TokenTensor};
+pub use text::{MOST_TOKENIZER, SampleText, TextInput, TextTokenizer, TokenTensor, TokenizerError};

@@ -5,13 +5,14 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use divisi_runtime::network::{Dims, Shape};
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{
-    MOST_EXACT, Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
+    MOST_EXACT, Signature, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
 };
 
-use super::error::SamplesError;
+use super::error::many_samples;
 use super::form::{MOST_BYTES, SampleForm};
-use super::json::JsonError;
+use super::json::placed;
 use super::npy;
 use super::rows::Samples;
 
@@ -30,7 +31,7 @@ pub(super) fn is_request(bytes: &[u8]) -> bool {
 }
 
 /// Reads `{"inputs": [{"name", "datatype", "shape", "data"}, …]}`.
-pub(super) fn of_json(bytes: &[u8], signature: &Signature) -> Result<Samples, SamplesError> {
+pub(super) fn of_json(bytes: &[u8], signature: &Signature) -> Result<Samples, ReadError> {
     let (rows, samples) = request(bytes, 1, signature)?;
     let width = rows.len() / samples.max(1);
     Samples::new(rows, width, None)
@@ -38,13 +39,13 @@ pub(super) fn of_json(bytes: &[u8], signature: &Signature) -> Result<Samples, Sa
 
 /// Reads such an object from each line that is not empty. Samples of different lines may have
 /// different lengths.
-pub(super) fn of_lines(bytes: &[u8], signature: &Signature) -> Result<Samples, SamplesError> {
+pub(super) fn of_lines(bytes: &[u8], signature: &Signature) -> Result<Samples, ReadError> {
     let width = signature.input_width(signature.largest_length());
     let mut rows = Vec::new();
     for (before, line) in bytes.split(|b| *b == b'\n').enumerate() {
         if !line.trim_ascii().is_empty() {
             let read = request(line, before + 1, signature);
-            let read = read.map_err(|e| e.within(format!("line {}", before + 1)))?;
+            let read = read.map_err(|e| e.at(format_args!("line {}", before + 1)))?;
             check_size(rows.len() / width + read.1, width)?;
             rows.extend(read.0);
         }
@@ -57,32 +58,24 @@ fn request(
     bytes: &[u8],
     line: usize,
     signature: &Signature,
-) -> Result<(Vec<f32>, usize), SamplesError> {
-    let place = |e: serde_json::Error| JsonError::Place {
-        line: line + e.line().saturating_sub(1),
-        column: e.column(),
-        reason: super::json::reason(&e),
-    };
-    let written: WrittenInputs = serde_json::from_slice(bytes).map_err(place)?;
+) -> Result<(Vec<f32>, usize), ReadError> {
+    let written: WrittenInputs = serde_json::from_slice(bytes).map_err(|e| placed(line, &e))?;
     let read = written.inputs.into_iter().map(WrittenTensor::read);
     let read: Vec<(String, TensorValue)> = read.collect::<Result<_, _>>()?;
-    Ok(signature.rows(&read)?)
+    signature.rows(&read).map_err(ReadError::new)
 }
 
 /// Refuses samples that do not fit in memory at the length of the longest sample.
-fn check_size(samples: usize, width: usize) -> Result<(), SamplesError> {
+fn check_size(samples: usize, width: usize) -> Result<(), ReadError> {
     let most = (MOST_BYTES as usize / 4 / width.max(1)).max(1);
     match samples <= most {
         true => Ok(()),
-        false => Err(SamplesError::Many {
-            most,
-            found: samples,
-        }),
+        false => Err(many_samples(most, samples)),
     }
 }
 
 /// Reads a file with one array as the samples of a signature's only tensor.
-pub(super) fn of_array(bytes: Vec<u8>, signature: &Signature) -> Result<Samples, SamplesError> {
+pub(super) fn of_array(bytes: Vec<u8>, signature: &Signature) -> Result<Samples, ReadError> {
     let mut bytes = Some(bytes);
     let read = |spec: &TensorSpec| {
         let array_of_one = bytes.take().unwrap_or_default();
@@ -96,7 +89,7 @@ pub(super) fn array(
     bytes: Vec<u8>,
     spec: &TensorSpec,
     most: usize,
-) -> Result<TensorArray, SamplesError> {
+) -> Result<TensorArray, ReadError> {
     let dims = npy::sample_dims(&bytes)?;
     // If the array has other dimensions, the error names the dimensions of the longest sample.
     let dims = match spec.fits(&dims) && dims.iter().all(|size| *size > 0) {
@@ -126,9 +119,9 @@ impl TensorArray {
 /// the length of each sample. Without it, all values of a sample count.
 pub(super) fn joined(
     signature: &Signature,
-    mut read: impl FnMut(&TensorSpec) -> Result<TensorArray, SamplesError>,
+    mut read: impl FnMut(&TensorSpec) -> Result<TensorArray, ReadError>,
     lengths: Option<Vec<f32>>,
-) -> Result<Samples, SamplesError> {
+) -> Result<Samples, ReadError> {
     let tensors = &signature.inputs;
     let parts = tensors.iter().map(|spec| {
         let part = read(spec)?;
@@ -138,12 +131,8 @@ pub(super) fn joined(
     let samples = parts.first().map_or(0, |part| part.samples.len());
     let mut each = tensors.iter().zip(&parts);
     if let Some((spec, part)) = each.find(|(_, part)| part.samples.len() != samples) {
-        return Err(SamplesError::Signature(SignatureError::Batch {
-            name: spec.name.clone(),
-            found: part.samples.len(),
-            first: tensors[0].name.clone(),
-            expected: samples,
-        }));
+        let (found, first) = (part.samples.len(), &tensors[0]);
+        return Err(spec.other_batch(found, first, samples));
     }
     let held = held_length(signature, &parts)?;
     let lengths = lengths_of(lengths, held, samples)?;
@@ -158,7 +147,7 @@ pub(super) fn joined(
     Samples::new(rows, width, None)
 }
 
-fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesError> {
+fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), ReadError> {
     // A float of this magnitude may be rounded from a larger integer.
     let wrong = |v: f32| v.abs() >= MOST_EXACT as f32 || v.fract() != 0.0;
     // The samples' own check names the table without a row for an id.
@@ -173,35 +162,26 @@ fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesErr
     let first = values.find(|(at, v)| wrong(**v) && !has_no_row(*at, **v));
     match first.filter(|_| spec.data_type.is_integer()) {
         None => Ok(()),
-        Some((at, _)) => Err(SamplesError::Integer {
-            tensor: spec.name.clone(),
-            sample: at / samples.width(),
-        }),
+        Some((at, _)) => {
+            let (sample, most) = (at / samples.width(), MOST_EXACT - 1);
+            let wrong = format_args!("expected integers from -{most} to {most}");
+            let place = format_args!("`{}`, sample {sample}", spec.name);
+            Err(ReadError::new(wrong).at(place))
+        }
     }
 }
 
 /// Returns the common length of all arrays, or the largest length if no length varies.
-fn held_length(signature: &Signature, parts: &[TensorArray]) -> Result<usize, SamplesError> {
+fn held_length(signature: &Signature, parts: &[TensorArray]) -> Result<usize, ReadError> {
     let tensors = signature.inputs.iter().zip(parts);
     let mut known = tensors.filter_map(|(spec, part)| Some((spec, part.length(spec)?)));
     let Some((first, length)) = known.next() else {
         return Ok(signature.largest_length());
     };
     match known.find(|(_, other)| *other != length) {
-        Some((spec, found)) => Err(SignatureError::Lengths {
-            name: spec.name.clone(),
-            found,
-            first: first.name.clone(),
-            expected: length,
-        }
-        .into()),
+        Some((spec, found)) => Err(spec.other_length(found, first, length)),
         None if (1..=signature.largest_length()).contains(&length) => Ok(length),
-        None => Err(SignatureError::Length {
-            name: first.name.clone(),
-            found: length,
-            most: signature.largest_length(),
-        }
-        .into()),
+        None => Err(first.wrong_length(length, signature.largest_length())),
     }
 }
 
@@ -210,20 +190,20 @@ fn lengths_of(
     written: Option<Vec<f32>>,
     held: usize,
     samples: usize,
-) -> Result<Vec<usize>, SamplesError> {
+) -> Result<Vec<usize>, ReadError> {
     let Some(written) = written else {
         return Ok(vec![held; samples]);
     };
     if written.len() != samples {
-        return Err(SamplesError::Lengths {
-            expected: samples,
-            found: written.len(),
-        });
+        let expected = format_args!("{samples} lengths, one per sample");
+        return Err(ReadError::expected(expected, written.len()).at("`lengths`"));
     }
     let whole = written.iter().enumerate().map(|(sample, &length)| {
         let fits = length.fract() == 0.0 && (1.0..=held as f32).contains(&length);
-        fits.then_some(length as usize)
-            .ok_or(SamplesError::Length { sample, most: held })
+        fits.then_some(length as usize).ok_or_else(|| {
+            let wrong = format_args!("expected a whole number from 1 to {held}");
+            ReadError::new(wrong).at(format_args!("`lengths`, sample {sample}"))
+        })
     });
     whole.collect()
 }

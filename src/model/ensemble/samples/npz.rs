@@ -1,13 +1,14 @@
 //! NumPy's `.npz` files: zip archives of `.npy` files, one for each array.
 
+use std::fmt::Display;
 use std::io::{Cursor, Read};
 
 use zip::ZipArchive;
 
 use divisi_runtime::network::Shape;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::tensor::{Signature, TensorSpec};
 
-use super::error::{NpzError, SamplesError};
 use super::form::{MOST_BYTES, SampleForm};
 use super::named::{self, TensorArray};
 use super::npy;
@@ -24,7 +25,7 @@ const TARGETS: [&str; 3] = ["labels", "targets", "y"];
 const MOST_ARRAYS: usize = 8;
 
 /// Reads samples: the only array, or `samples` (`x`) with `labels` (`targets`, `y`).
-pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, ReadError> {
     let mut arrays = Arrays::new(bytes)?;
     if let Some(signature) = form.signature() {
         return arrays.named(&signature, form);
@@ -39,12 +40,12 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
 }
 
 /// Reads targets alone: the array `labels` (`targets`, `y`), or the only one.
-pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, ReadError> {
     let mut arrays = Arrays::new(bytes)?;
     let at = match (arrays.find(&TARGETS), arrays.names.len()) {
         (Some(at), _) => at,
         (None, 1) => 0,
-        _ => return Err(arrays.unknown().into()),
+        _ => return Err(arrays.unknown()),
     };
     arrays.targets(at, form)
 }
@@ -57,15 +58,15 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn new(bytes: Vec<u8>) -> Result<Self, NpzError> {
-        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;
+    fn new(bytes: Vec<u8>) -> Result<Self, ReadError> {
+        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(unreadable)?;
         if archive.is_empty() {
-            return Err(NpzError::NoArray);
+            return Err(unreadable("expected an array, found none"));
         }
         let names = archive.file_names().take(MOST_ARRAYS + 1);
         let names = names.map(|name| match name {
             Ok(name) => Ok(name.strip_suffix(".npy").unwrap_or(&name).to_owned()),
-            Err(e) => Err(damaged(&e)),
+            Err(e) => Err(unreadable(e)),
         });
         Ok(Arrays {
             names: names.collect::<Result<_, _>>()?,
@@ -79,7 +80,7 @@ impl Arrays {
         self.names.iter().position(is_wanted)
     }
 
-    fn samples_and_targets(&self) -> Result<(usize, Option<usize>), NpzError> {
+    fn samples_and_targets(&self) -> Result<(usize, Option<usize>), ReadError> {
         let targets = self.find(&TARGETS);
         match (self.find(&SAMPLES), targets, self.names.len()) {
             (Some(samples), Some(_), 2) => Ok((samples, targets)),
@@ -93,7 +94,7 @@ impl Arrays {
         &mut self,
         signature: &Signature,
         form: &SampleForm<'_>,
-    ) -> Result<Samples, SamplesError> {
+    ) -> Result<Samples, ReadError> {
         let lengths = match signature.lengths {
             Some(_) => self.lengths(signature)?,
             None => None,
@@ -108,15 +109,17 @@ impl Arrays {
     }
 
     /// Reads the array of a tensor whose length varies up to `most`.
-    fn tensor(&mut self, spec: &TensorSpec, most: usize) -> Result<TensorArray, SamplesError> {
+    fn tensor(&mut self, spec: &TensorSpec, most: usize) -> Result<TensorArray, ReadError> {
         let exact = self.names.iter().position(|name| *name == spec.name);
-        let at = exact.ok_or_else(|| NpzError::Missing(escaped(&spec.name)))?;
+        let at = exact.ok_or_else(|| {
+            unreadable(format_args!("expected an array `{}`", escaped(&spec.name)))
+        })?;
         let array = self.unpack(at)?;
         named::array(array, spec, most).map_err(|e| self.within(at, e))
     }
 
     /// Reads the array `lengths`, if it exists and is not a tensor.
-    fn lengths(&mut self, signature: &Signature) -> Result<Option<Vec<f32>>, SamplesError> {
+    fn lengths(&mut self, signature: &Signature) -> Result<Option<Vec<f32>>, ReadError> {
         match self.find(&["lengths"]) {
             Some(at) if !is_tensor(signature, &self.names[at]) => {
                 let table = self.unpack(at)?;
@@ -129,39 +132,44 @@ impl Arrays {
     }
 
     /// Returns the error of unknown arrays, with the existing ones.
-    fn unknown(&self) -> NpzError {
+    fn unknown(&self) -> ReadError {
         let shown = self.names.iter().take(MOST_ARRAYS);
         let shown: Vec<String> = shown.map(|name| format!("`{}`", escaped(name))).collect();
         let more = match self.archive.len().saturating_sub(MOST_ARRAYS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        NpzError::Unknown(shown.join(", ") + &more)
+        unreadable(format_args!(
+            "expected one array, or `samples` (`x`) and `labels` (`targets`, `y`), found {}{more}",
+            shown.join(", ")
+        ))
     }
 
-    fn targets(&mut self, at: usize, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+    fn targets(&mut self, at: usize, form: TargetForm<'_>) -> Result<Targets, ReadError> {
         let table = self.unpack(at)?;
         npy::targets(table, form).map_err(|e| self.within(at, e))
     }
 
     /// Returns the bytes of an array's `.npy`.
-    fn unpack(&mut self, at: usize) -> Result<Vec<u8>, NpzError> {
-        let entry = self.archive.by_index(at).map_err(|e| damaged(&e))?;
+    fn unpack(&mut self, at: usize) -> Result<Vec<u8>, ReadError> {
+        let entry = self.archive.by_index(at).map_err(unreadable)?;
         let mut bytes = Vec::new();
         if entry.size() <= MOST_BYTES {
             // The size in the archive may be wrong, so the bytes are counted.
             let unpacked = entry.take(MOST_BYTES + 1).read_to_end(&mut bytes);
-            unpacked.map_err(|e| damaged(&e))?;
+            unpacked.map_err(unreadable)?;
             if bytes.len() as u64 <= MOST_BYTES {
                 return Ok(bytes);
             }
         }
-        Err(NpzError::Large(escaped(&self.names[at])))
+        let name = escaped(&self.names[at]);
+        Err(unreadable(format_args!(
+            "expected arrays of at most 4 GiB: `{name}` is larger"
+        )))
     }
 
-    fn within(&self, at: usize, error: SamplesError) -> SamplesError {
-        let part = format!("array `{}`", escaped(&self.names[at]));
-        error.within(part)
+    fn within(&self, at: usize, error: ReadError) -> ReadError {
+        error.at(format_args!("array `{}`", escaped(&self.names[at])))
     }
 }
 
@@ -178,6 +186,6 @@ fn escaped(name: &str) -> String {
     start.escape_debug().to_string()
 }
 
-fn damaged(error: &impl ToString) -> NpzError {
-    NpzError::Damaged(error.to_string())
+fn unreadable(reason: impl Display) -> ReadError {
+    ReadError::new(reason).at("not a readable .npz file")
 }

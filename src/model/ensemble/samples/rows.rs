@@ -7,8 +7,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use divisi_runtime::network::Shape;
+use divisi_runtime::reading::ReadError;
 
-use super::error::SamplesError;
+use super::error::{no_samples, other_width};
 use super::form::ImageLayout;
 use super::table::NumberTable;
 use super::targets::Targets;
@@ -50,16 +51,13 @@ impl Samples {
         values: Vec<f32>,
         width: usize,
         labels: Option<Vec<usize>>,
-    ) -> Result<Self, SamplesError> {
+    ) -> Result<Self, ReadError> {
         if values.is_empty() || width == 0 {
-            return Err(SamplesError::Empty);
+            return Err(no_samples());
         }
         let rows = values.len() / width;
         if values.len() != rows * width {
-            return Err(SamplesError::Width {
-                expected: width,
-                found: values.len(),
-            });
+            return Err(other_width(width, values.len()));
         }
         let samples = Samples::from_source(SampleSource::Floats(values), rows, width)?;
         match labels {
@@ -72,22 +70,22 @@ impl Samples {
     /// labels. Their values are generated at their first use.
     ///
     /// # Errors
-    /// [`SamplesError::Empty`] if there is no row or value.
-    pub fn synthetic(rows: usize, width: usize) -> Result<Self, SamplesError> {
+    /// There is no row or value.
+    pub fn synthetic(rows: usize, width: usize) -> Result<Self, ReadError> {
         Samples::from_source(SampleSource::MadeUp, rows, width)
     }
 
     /// Creates samples from `rows` rows of `width` values.
     ///
     /// # Errors
-    /// [`SamplesError::Empty`] if there is no row or value.
+    /// There is no row or value.
     pub(super) fn from_source(
         source: SampleSource,
         rows: usize,
         width: usize,
-    ) -> Result<Self, SamplesError> {
+    ) -> Result<Self, ReadError> {
         if rows == 0 || width == 0 {
-            return Err(SamplesError::Empty);
+            return Err(no_samples());
         }
         Ok(Samples {
             source,
@@ -114,7 +112,7 @@ impl Samples {
     }
 
     /// Adds class labels, as [`Samples::with_targets`] does.
-    pub(super) fn with_labels(self, labels: Vec<usize>) -> Result<Self, SamplesError> {
+    pub(super) fn with_labels(self, labels: Vec<usize>) -> Result<Self, ReadError> {
         self.with_targets(Targets::Classes(labels))
     }
 
@@ -123,20 +121,21 @@ impl Samples {
     /// # Errors
     /// The samples already have targets, or the number of targets differs from the number of
     /// samples.
-    pub fn with_targets(mut self, targets: Targets) -> Result<Self, SamplesError> {
-        let (expected, found) = (self.rows, targets.len());
-        let are_classes = matches!(targets, Targets::Classes(_));
-        match (self.targets.is_some(), are_classes) {
-            (true, true) => return Err(SamplesError::LabelledTwice),
-            (true, false) => return Err(SamplesError::TargetedTwice),
-            (false, true) if found != expected => {
-                return Err(SamplesError::Labels { expected, found });
-            }
-            (false, false) if found != expected => {
-                return Err(SamplesError::TargetRows { expected, found });
-            }
-            (false, _) => self.targets = Some(targets),
+    pub fn with_targets(mut self, targets: Targets) -> Result<Self, ReadError> {
+        let (one, all) = match targets {
+            Targets::Classes(_) => ("a label", "labels"),
+            Targets::Rows { .. } | Targets::Boxes(_) => ("a row of targets", "targets"),
+        };
+        if self.targets.is_some() {
+            return Err(ReadError::new(format_args!(
+                "the samples already have {all}"
+            )));
         }
+        if targets.len() != self.rows {
+            let expected = format_args!("{one} for each of {} samples", self.rows);
+            return Err(ReadError::expected(expected, targets.len()));
+        }
+        self.targets = Some(targets);
         Ok(self)
     }
 
@@ -153,10 +152,10 @@ impl Samples {
     /// Skips the first `rows` samples.
     ///
     /// # Errors
-    /// [`SamplesError::Empty`] if no samples are left.
-    pub fn skip(mut self, rows: usize) -> Result<Self, SamplesError> {
+    /// No samples are left.
+    pub fn skip(mut self, rows: usize) -> Result<Self, ReadError> {
         if rows >= self.len() {
-            return Err(SamplesError::Empty);
+            return Err(no_samples());
         }
         self.skipped += rows;
         self.rows -= rows;

@@ -1,8 +1,8 @@
 //! Rows of targets that are read cell by cell, also from columns of a CSV.
 
-use thiserror::Error;
+use divisi_runtime::reading::ReadError;
 
-use super::error::SamplesError;
+use super::error::no_memory;
 use super::form::MOST_BYTES;
 use super::targets::{TargetColumns, Targets};
 use super::token_targets::MISSING;
@@ -44,14 +44,14 @@ impl<'a> TargetRows<'a> {
     ///
     /// # Errors
     /// There is not enough memory.
-    pub(super) fn end_tokens(&mut self, found: usize) -> Result<(), SamplesError> {
+    pub(super) fn end_tokens(&mut self, found: usize) -> Result<(), ReadError> {
         let more = self.columns.count - found;
         let bytes = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
         let (most, rows) = (bytes / size_of::<f32>(), self.values.len() + more);
         let taken = self.values.try_reserve(more);
         if rows > most || taken.is_err() {
             let samples = rows / self.columns.count.max(1);
-            return Err(SamplesError::Memory { samples });
+            return Err(no_memory(samples));
         }
         self.values.resize(rows, MISSING);
         Ok(())
@@ -61,15 +61,16 @@ impl<'a> TargetRows<'a> {
     ///
     /// # Errors
     /// There is not enough memory for another row. A short list becomes a long row.
-    pub(super) fn begin_list(&mut self) -> Result<(), SamplesError> {
+    pub(super) fn begin_list(&mut self) -> Result<(), ReadError> {
         let count = self.columns.count.max(1);
         let bytes = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
         let (most, rows) = (bytes / size_of::<f32>() / count, self.values.len() / count);
         if rows >= most {
-            return Err(SamplesError::TargetLists(most));
+            let wrong = format_args!("expected at most {most} lists with this number of labels");
+            return Err(ReadError::new(wrong));
         }
         let taken = self.values.try_reserve(count);
-        taken.map_err(|_| SamplesError::Memory { samples: rows + 1 })?;
+        taken.map_err(|_| no_memory(rows + 1))?;
         self.values.resize(self.values.len() + count, 0.0);
         Ok(())
     }
@@ -90,49 +91,6 @@ impl<'a> TargetRows<'a> {
             width: self.columns.count,
             values: self.values,
         }
-    }
-}
-
-/// The reason why a line has no usable targets.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub(super) enum TargetError {
-    /// A cell is not a valid number for a row.
-    #[error("column {column}: expected {expected}, found `{found}`")]
-    Value {
-        /// The column's name.
-        column: String,
-        /// The valid numbers.
-        expected: &'static str,
-        /// The text.
-        found: String,
-    },
-    /// A list contains an unknown label.
-    #[error(
-        "column labels: expected names of labels or numbers below {count}, separated by `;`, \
-         found `{found}`"
-    )]
-    NoLabel {
-        /// The number of labels.
-        count: usize,
-        /// The name.
-        found: String,
-    },
-    /// A list cannot be held.
-    #[error("column labels: {0}")]
-    List(SamplesError),
-    /// The number of columns differs from the header.
-    #[error("expected {expected} columns, found {found}")]
-    Columns {
-        /// Columns of the header.
-        expected: usize,
-        /// Columns of the row.
-        found: usize,
-    },
-}
-
-impl From<SamplesError> for TargetError {
-    fn from(error: SamplesError) -> Self {
-        TargetError::List(error)
     }
 }
 
@@ -173,11 +131,14 @@ impl<'a> CsvTargets<'a> {
         &mut self,
         found: usize,
         cells: impl Iterator<Item = &'t str>,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), ReadError> {
         let expected = self.header.len();
         match expected == found {
             true => self.take(cells),
-            false => Err(TargetError::Columns { expected, found }),
+            false => Err(ReadError::expected(
+                format_args!("{expected} columns"),
+                found,
+            )),
         }
     }
 
@@ -185,32 +146,33 @@ impl<'a> CsvTargets<'a> {
     pub(super) fn take<'t>(
         &mut self,
         mut cells: impl Iterator<Item = &'t str>,
-    ) -> Result<(), TargetError> {
+    ) -> Result<(), ReadError> {
         let columns = self.rows.columns;
         if columns.are_labels() && self.header == [LIST] {
             return self.take_list(cells.next().unwrap_or_default());
         }
         for (column, text) in self.header.iter().zip(cells) {
             if !self.rows.add_text(text) {
-                return Err(TargetError::Value {
-                    column: column.clone(),
-                    expected: columns.expected(),
-                    found: text.escape_debug().to_string(),
-                });
+                let found = format_args!("`{}`", text.escape_debug());
+                let wrong = ReadError::expected(columns.expected(), found);
+                return Err(wrong.at(format_args!("column {column}")));
             }
         }
         Ok(())
     }
 
-    fn take_list(&mut self, list: &str) -> Result<(), TargetError> {
-        self.rows.begin_list()?;
+    fn take_list(&mut self, list: &str) -> Result<(), ReadError> {
+        let begun = self.rows.begin_list();
+        begun.map_err(|e| e.at("column labels"))?;
         let names = list.split(';').map(str::trim).filter(|n| !n.is_empty());
         for name in names {
             if !self.rows.name(name) {
-                return Err(TargetError::NoLabel {
-                    count: self.rows.columns.count,
-                    found: name.escape_debug().to_string(),
-                });
+                let count = self.rows.columns.count;
+                let wrong = ReadError::expected(
+                    format_args!("names of labels or numbers below {count}, separated by `;`"),
+                    format_args!("`{}`", name.escape_debug()),
+                );
+                return Err(wrong.at("column labels"));
             }
         }
         Ok(())

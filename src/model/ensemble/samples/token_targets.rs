@@ -1,6 +1,7 @@
 //! Targets of tokens: one for each token of a sample.
 
-use super::error::SamplesError;
+use divisi_runtime::reading::ReadError;
+
 use super::form::SampleForm;
 use super::rows::Samples;
 use super::targets::{IGNORED, TargetForm, Targets};
@@ -14,10 +15,7 @@ impl Samples {
     ///
     /// # Errors
     /// A sample has more tokens than targets.
-    pub(super) fn with_tokens_counted(
-        mut self,
-        form: &SampleForm<'_>,
-    ) -> Result<Self, SamplesError> {
+    pub(super) fn with_tokens_counted(mut self, form: &SampleForm<'_>) -> Result<Self, ReadError> {
         let are_tokens =
             matches!(form.targets(), TargetForm::Rows(columns) if columns.are_tokens());
         let Some(Targets::Rows { width, mut values }) = self.take_targets(are_tokens) else {
@@ -27,11 +25,9 @@ impl Samples {
             let tokens = form.tokens_of(self.row(row)).unwrap_or(width).min(width);
             let (own, others) = targets.split_at_mut(tokens);
             if let Some(found) = own.iter().position(|target| target.is_nan()) {
-                return Err(SamplesError::TokenTargets {
-                    row,
-                    expected: tokens,
-                    found,
-                });
+                let expected = format_args!("a class for each of {tokens} tokens");
+                let wrong = ReadError::expected(expected, found);
+                return Err(wrong.at(format_args!("targets, row {row}")));
             }
             others.fill(IGNORED);
         }

@@ -20,13 +20,14 @@ use std::sync::Arc;
 use crate::ensemble::MemberPrecision;
 use crate::pipeline::Pipeline;
 use divisi_runtime::compute::gpu::Precision;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::queue_table;
-use super::samples::{Samples, SamplesError};
+use super::samples::Samples;
 use super::{AnswerKind, DEFAULT_SEGMENT, Ensemble, InterfaceNames, Member, RuleKind, SampleForm};
 use input::SampleInput;
 
@@ -267,13 +268,10 @@ fn read_samples(
     file: &str,
     form: &SampleForm<'_>,
 ) -> Result<Samples, EnsembleError> {
-    let of = |name: &str, e: &SamplesError| EnsembleError::File {
-        file: source.files.display(name),
-        reason: e.to_string(),
-    };
+    let of = |name: &str, e: ReadError| source.files.wrong(name, e);
     let folder = |name: &String| source.files.path(name).filter(|path| path.is_dir());
     if let Some(labels) = table.labels.as_ref().filter(|name| folder(name).is_none()) {
-        Samples::check_labels_name(labels).map_err(|e| of(labels, &e))?;
+        Samples::check_labels_name(labels).map_err(|e| of(labels, e))?;
     }
     let samples = match source.files.path(file) {
         Some(path) => Samples::read(&path, form),
@@ -282,16 +280,16 @@ fn read_samples(
             images => Samples::of_images(images, form),
         },
     };
-    let mut samples = samples.map_err(|e| of(file, &e))?;
+    let mut samples = samples.map_err(|e| of(file, e))?;
     if let Some(labels) = &table.labels {
         let targeted = match folder(labels) {
             Some(path) => samples.targeted_by_file(&path, form),
             None => samples.targeted_by(labels, source.files.read(labels)?, form),
         };
-        samples = targeted.map_err(|e| of(labels, &e))?;
+        samples = targeted.map_err(|e| of(labels, e))?;
     }
     let skip = table.skip.unwrap_or(0);
-    samples.skip(skip).map_err(|e| of(file, &e))
+    samples.skip(skip).map_err(|e| of(file, e))
 }
 
 fn made_up(

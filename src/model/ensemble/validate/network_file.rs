@@ -58,9 +58,6 @@ impl<'a> NetworkFile<'a> {
             Some(output) => model.answering(output),
             None => Ok(model),
         });
-        model.map_err(|error| EnsembleError::File {
-            file: files.display(self.name),
-            reason: error.to_string(),
-        })
+        model.map_err(|error| files.wrong(self.name, error))
     }
 }

@@ -156,10 +156,7 @@ fn from_file(
     input: Input,
     tensors: Option<&(&Signature, bool)>,
 ) -> Result<MemberNetwork, EnsembleError> {
-    let wrong = |reason: String| EnsembleError::File {
-        file: files.display(file.name),
-        reason,
-    };
+    let wrong = |reason: String| files.wrong(file.name, reason);
     if !file.is_onnx() {
         if tensors.is_some() {
             let why = "a file of layers takes one unnamed tensor, but the ensemble's input has \

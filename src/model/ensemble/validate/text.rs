@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
-use crate::ensemble::samples::{MOST_TOKENIZER, TextError, TextTokenizer, TokenTensor};
+use crate::ensemble::samples::{MOST_TOKENIZER, TextTokenizer, TokenTensor, TokenizerError};
 use crate::ensemble::text_table::TextTable;
 use crate::ensemble::{Member, TextInput};
 use divisi_runtime::tensor::{Dimension, TensorSpec};
@@ -117,14 +117,11 @@ fn tokenizer(
         None => tokenizer,
     });
     padded.map_err(|error| match error {
-        TextError::Short { .. } => {
+        TokenizerError::Length(error) => {
             let at = text.length.span().start;
             source.wrong(at, format!("input.text.length: {error}"))
         }
-        error => EnsembleError::File {
-            file: source.files.display(file),
-            reason: error.to_string(),
-        },
+        TokenizerError::File(error) => source.files.wrong(file, error),
     })
 }
 
@@ -201,10 +198,7 @@ fn taken(
             return Err(wrong(tensors::NO_BUILDER.into()));
         };
         let inputs = file.model(source.files)?.written_inputs();
-        let inputs = inputs.map_err(|e| EnsembleError::File {
-            file: source.files.display(file.name),
-            reason: e.to_string(),
-        })?;
+        let inputs = inputs.map_err(|e| source.files.wrong(file.name, e))?;
         for spec in inputs {
             match specs.iter_mut().find(|known| known.name == spec.name) {
                 Some(known) if spec.varies() => *known = spec,

@@ -11,6 +11,7 @@ use super::observe::{corrections, ranges};
 use super::ranges::Calibration;
 use super::rows::CalibrationRows;
 use crate::network::{Graph, Weights};
+use crate::reading::ReadError;
 
 /// How a network is calibrated.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,12 +75,14 @@ pub fn calibrate(
     choose(network, rows, &plain, &corrected, &candidates)
 }
 
-fn check(graph: &Graph, rows: CalibrationRows<'_>) -> Result<(), CalibrationError> {
+fn check(graph: &Graph, rows: CalibrationRows<'_>) -> Result<(), ReadError> {
     if rows.count() == 0 {
-        return Err(CalibrationError::NoRows);
+        return Err(ReadError::expected("samples", "none"));
     }
     if graph.lengths().is_some() {
-        return Err(CalibrationError::Lengths);
+        return Err(ReadError::new(
+            "expected samples of one length; samples of varying length cannot be calibrated",
+        ));
     }
     first_and_last(graph).map(|_| ())
 }

@@ -2,18 +2,14 @@
 
 use thiserror::Error;
 
+use crate::reading::ReadError;
+
 /// A network could not be calibrated.
 #[derive(Debug, Error)]
 pub enum CalibrationError {
-    /// There are no samples.
-    #[error("expected samples, found none")]
-    NoRows,
-    /// The network has no layers that can be computed in bytes.
-    #[error("expected a convolution or a fully connected layer, found none")]
-    NoWeights,
-    /// Samples vary in length.
-    #[error("expected samples of one length; samples of varying length cannot be calibrated")]
-    Lengths,
+    /// The network or the samples as a whole are not suitable.
+    #[error(transparent)]
+    Unsuitable(#[from] ReadError),
     /// A sample has a number that is not finite.
     #[error("row {row}: expected finite numbers, found NaN or an infinity at position {at}")]
     Sample {

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::digest::NetworkDigest;
 use super::digest::own_nodes;
 use super::method::RangeMethod;
-use super::range::{ValueRange, ValueRangeError};
+use super::range::ValueRange;
 use super::ranges::{Calibration, is_weighted};
 use crate::network::{Graph, Weights};
+use crate::reading::ReadError;
 
 /// The version of the format that is written and read.
 const VERSION: u32 = 1;
@@ -54,77 +54,6 @@ struct WrittenCorrection {
     bias: Vec<f32>,
 }
 
-/// The reason why a text is not a calibration of a network.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum CalibrationFileError {
-    /// The text is not JSON, or a field is missing, unknown or of another type.
-    #[error("expected a calibration file of `divisi quantize`: {0}")]
-    Json(String),
-    /// The format is another one.
-    #[error("version: expected {VERSION}, found {0}; run `divisi quantize` again")]
-    Version(u32),
-    /// The calibration belongs to a network of another graph or of other weights.
-    #[error(
-        "network: expected {expected}, found {found}: the calibration belongs to another graph \
-         or other weights; run `divisi quantize` again"
-    )]
-    Network {
-        /// The network's digest.
-        expected: NetworkDigest,
-        /// The digest in the file.
-        found: NetworkDigest,
-    },
-    /// No sample was observed.
-    #[error("rows: expected at least 1, found 0")]
-    Rows,
-    /// No layer has this name.
-    #[error("{field}: expected the name of {expected}, found `{name}`")]
-    Name {
-        /// The field.
-        field: &'static str,
-        /// The kind of layers that the field is about.
-        expected: &'static str,
-        /// The name.
-        name: String,
-    },
-    /// A name is there twice.
-    #[error("{field}: `{name}` appears twice")]
-    Twice {
-        /// The field.
-        field: &'static str,
-        /// The name.
-        name: String,
-    },
-    /// A range is invalid.
-    #[error("ranges: `{name}`: {why}")]
-    Range {
-        /// The value's name.
-        name: String,
-        /// The reason.
-        why: ValueRangeError,
-    },
-    /// A correction does not have one number for each output channel.
-    #[error("corrections: `{name}`: expected {expected} numbers, found {found}")]
-    Length {
-        /// The layer's name.
-        name: String,
-        /// The layer's output channels.
-        expected: usize,
-        /// The numbers in the file.
-        found: usize,
-    },
-    /// A correction has a number that is not finite in float32.
-    #[error("corrections: `{name}`: expected finite numbers, found {found} at position {at}")]
-    NotFinite {
-        /// The layer's name.
-        name: String,
-        /// The position, from 0.
-        at: usize,
-        /// The number.
-        found: f32,
-    },
-}
-
 impl Calibration {
     /// Returns the calibration as the text of a file. `graph` is the graph of its network.
     pub fn to_json(&self, graph: &Graph) -> String {
@@ -161,25 +90,28 @@ impl Calibration {
     /// Reads the text of a file, and checks it against the network that it should belong to.
     ///
     /// # Errors
-    /// As [`CalibrationFileError`] lists.
-    pub fn from_json(
-        text: &str,
-        graph: &Graph,
-        weights: &Weights,
-    ) -> Result<Self, CalibrationFileError> {
-        let wrong = |error: serde_json::Error| CalibrationFileError::Json(error.to_string());
+    /// The text is not a calibration file, or it belongs to another network.
+    pub fn from_json(text: &str, graph: &Graph, weights: &Weights) -> Result<Self, ReadError> {
+        let wrong = |error: serde_json::Error| {
+            ReadError::new(error).at("expected a calibration file of `divisi quantize`")
+        };
         let written: WrittenVersion = serde_json::from_str(text).map_err(wrong)?;
         if written.version != VERSION {
-            return Err(CalibrationFileError::Version(written.version));
+            let found = format_args!("{}; run `divisi quantize` again", written.version);
+            return Err(ReadError::expected(VERSION, found).at("version"));
         }
         let file: CalibrationFile = serde_json::from_str(text).map_err(wrong)?;
         let expected = NetworkDigest::from_network(graph, weights);
         if file.network != expected {
-            let found = file.network;
-            return Err(CalibrationFileError::Network { expected, found });
+            let found = format_args!(
+                "{}: the calibration belongs to another graph or other weights; run `divisi \
+                 quantize` again",
+                file.network
+            );
+            return Err(ReadError::expected(expected, found).at("network"));
         }
         if file.rows == 0 {
-            return Err(CalibrationFileError::Rows);
+            return Err(ReadError::expected("at least 1", 0).at("rows"));
         }
         let names = NodeNames::from_graph(graph);
         let ranges = ranges(file.ranges, &names)?;
@@ -230,37 +162,37 @@ impl<'a> NodeNames<'a> {
     }
 
     /// Returns the node of a layer with weights.
-    fn layer(&self, field: &'static str, name: &str) -> Result<usize, CalibrationFileError> {
+    fn layer(&self, field: &str, name: &str) -> Result<usize, ReadError> {
         let node = self.nodes.get(name).copied();
         let node = node.filter(|&node| is_weighted(self.graph, node));
-        node.ok_or_else(|| CalibrationFileError::Name {
-            field,
-            expected: "a convolution or a fully connected layer",
-            name: name.to_owned(),
-        })
+        node.ok_or_else(|| other_name(field, "a convolution or a fully connected layer", name))
     }
+}
+
+/// Returns the error of a name in a field that is not the name of `expected`.
+fn other_name(field: &str, expected: &str, name: &str) -> ReadError {
+    let expected = format_args!("the name of {expected}");
+    ReadError::expected(expected, format_args!("`{name}`")).at(field)
+}
+
+fn twice(field: &str, name: &str) -> ReadError {
+    ReadError::new(format_args!("`{name}` appears twice")).at(field)
 }
 
 /// Returns the ranges by value.
 fn ranges(
     written: Vec<WrittenRange>,
     names: &NodeNames<'_>,
-) -> Result<Vec<Option<ValueRange>>, CalibrationFileError> {
+) -> Result<Vec<Option<ValueRange>>, ReadError> {
     let field = "ranges";
     let mut ranges = vec![None; names.nodes.len() + 1];
     for WrittenRange { value, low, high } in written {
         let Some(found) = names.value(&value) else {
-            return Err(CalibrationFileError::Name {
-                field,
-                expected: "a layer, or `input`",
-                name: value,
-            });
+            return Err(other_name(field, "a layer, or `input`", &value));
         };
         match ValueRange::new(low, high) {
-            Err(why) => return Err(CalibrationFileError::Range { name: value, why }),
-            Ok(_) if ranges[found].is_some() => {
-                return Err(CalibrationFileError::Twice { field, name: value });
-            }
+            Err(why) => return Err(why.at(format_args!("{field}: `{value}`"))),
+            Ok(_) if ranges[found].is_some() => return Err(twice(field, &value)),
             Ok(range) => ranges[found] = Some(range),
         }
     }
@@ -268,16 +200,12 @@ fn ranges(
 }
 
 /// Returns the nodes that are kept.
-fn kept(
-    written: &[String],
-    names: &NodeNames<'_>,
-) -> Result<BTreeSet<usize>, CalibrationFileError> {
+fn kept(written: &[String], names: &NodeNames<'_>) -> Result<BTreeSet<usize>, ReadError> {
     let field = "kept";
     let mut kept = BTreeSet::new();
     for name in written {
         if !kept.insert(names.layer(field, name)?) {
-            let name = name.clone();
-            return Err(CalibrationFileError::Twice { field, name });
+            return Err(twice(field, name));
         }
     }
     Ok(kept)
@@ -287,26 +215,23 @@ fn kept(
 fn corrections(
     written: Vec<WrittenCorrection>,
     names: &NodeNames<'_>,
-) -> Result<BTreeMap<usize, Vec<f32>>, CalibrationFileError> {
+) -> Result<BTreeMap<usize, Vec<f32>>, ReadError> {
     let field = "corrections";
     let mut corrections = BTreeMap::new();
     for WrittenCorrection { layer: name, bias } in written {
         let node = names.layer(field, &name)?;
         let expected = names.graph.nodes()[node].shape.channels();
-        let found = bias.len();
-        if expected != found {
-            return Err(CalibrationFileError::Length {
-                name,
-                expected,
-                found,
-            });
+        let wrong = |error: ReadError| error.at(format_args!("{field}: `{name}`"));
+        if expected != bias.len() {
+            let expected = format_args!("{expected} numbers");
+            return Err(wrong(ReadError::expected(expected, bias.len())));
         }
         if let Some(at) = bias.iter().position(|number| !number.is_finite()) {
-            let found = bias[at];
-            return Err(CalibrationFileError::NotFinite { name, at, found });
+            let found = format_args!("{} at position {at}", bias[at]);
+            return Err(wrong(ReadError::expected("finite numbers", found)));
         }
         if corrections.insert(node, bias).is_some() {
-            return Err(CalibrationFileError::Twice { field, name });
+            return Err(twice(field, &name));
         }
     }
     Ok(corrections)

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use super::error::CalibrationError;
 use super::ranges::is_weighted;
 use crate::network::Graph;
+use crate::reading::ReadError;
 
 /// A choice of layers that stay in float32.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,8 +85,10 @@ fn weighted_names(graph: &Graph) -> Vec<String> {
 ///
 /// # Errors
 /// No node has weights.
-pub(super) fn first_and_last(graph: &Graph) -> Result<[usize; 2], CalibrationError> {
+pub(super) fn first_and_last(graph: &Graph) -> Result<[usize; 2], ReadError> {
     let mut weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
-    let first = weighted.next().ok_or(CalibrationError::NoWeights)?;
+    let first = weighted
+        .next()
+        .ok_or_else(|| ReadError::expected("a convolution or a fully connected layer", "none"))?;
     Ok([first, weighted.next_back().unwrap_or(first)])
 }

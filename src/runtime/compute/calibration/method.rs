@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+
+use crate::reading::ReadError;
 
 /// A way to choose the range of a value from its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,22 +45,15 @@ impl fmt::Display for RangeMethod {
 #[serde(try_from = "f64", into = "f64")]
 pub struct Percentile(f64);
 
-/// A number is not a valid [`Percentile`].
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[error("expected a percentage above 50 and at most 100, found {found}")]
-pub struct PercentileError {
-    found: f64,
-}
-
 impl Percentile {
     /// Creates the share of `percent`.
     ///
     /// # Errors
     /// It is not above 50, or above 100.
-    pub fn new(percent: f64) -> Result<Self, PercentileError> {
+    pub fn new(percent: f64) -> Result<Self, ReadError> {
         let is_share = percent > 50.0 && percent <= 100.0;
         let share = is_share.then_some(Percentile(percent));
-        share.ok_or(PercentileError { found: percent })
+        share.ok_or_else(|| ReadError::expected("a percentage above 50 and at most 100", percent))
     }
 
     /// Returns the share in percent.
@@ -76,9 +70,9 @@ impl Default for Percentile {
 }
 
 impl TryFrom<f64> for Percentile {
-    type Error = PercentileError;
+    type Error = ReadError;
 
-    fn try_from(percent: f64) -> Result<Self, PercentileError> {
+    fn try_from(percent: f64) -> Result<Self, ReadError> {
         Percentile::new(percent)
     }
 }

@@ -24,11 +24,10 @@ pub use calibrate::{CalibratedNetwork, CalibrationOptions, LayerCost, calibrate}
 pub use compare::{ComparedAnswers, SignalAndNoise};
 pub use digest::NetworkDigest;
 pub use error::CalibrationError;
-pub use file::CalibrationFileError;
 pub use kept::{KeptLayers, most_cost};
-pub use method::{Percentile, PercentileError, RangeMethod};
+pub use method::{Percentile, RangeMethod};
 pub use observer::{NotFiniteNumber, RangeObserver};
 pub(super) use range::byte_step;
-pub use range::{MOST_BYTE, ValueRange, ValueRangeError};
+pub use range::{MOST_BYTE, ValueRange};
 pub use ranges::{Calibration, is_weighted};
 pub use rows::CalibrationRows;

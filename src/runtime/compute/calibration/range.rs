@@ -1,6 +1,6 @@
 //! Ranges of values, and the numbers that bytes represent in them.
 
-use thiserror::Error;
+use crate::reading::ReadError;
 
 /// The largest byte of a value. With 7 bits, sums of two products are never too large for 16 bits.
 pub const MOST_BYTE: f32 = 127.0;
@@ -19,16 +19,6 @@ pub struct ValueRange {
     high: f32,
 }
 
-/// Two numbers are not a valid [`ValueRange`].
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[error("expected finite numbers around 0, the lower first, found {low} and {high}")]
-pub struct ValueRangeError {
-    /// The number that should be at most 0.
-    pub low: f32,
-    /// The number that should be at least 0.
-    pub high: f32,
-}
-
 impl ValueRange {
     /// The range of a value that is always 0.
     pub const ZERO: ValueRange = ValueRange {
@@ -40,11 +30,14 @@ impl ValueRange {
     ///
     /// # Errors
     /// One is not finite, `low` is above 0, or `high` below.
-    pub fn new(low: f32, high: f32) -> Result<Self, ValueRangeError> {
+    pub fn new(low: f32, high: f32) -> Result<Self, ReadError> {
         let is_range = low.is_finite() && high.is_finite() && low <= 0.0 && high >= 0.0;
         match is_range {
             true => Ok(ValueRange { low, high }),
-            false => Err(ValueRangeError { low, high }),
+            false => Err(ReadError::expected(
+                "finite numbers around 0, the lower first",
+                format_args!("{low} and {high}"),
+            )),
         }
     }
 

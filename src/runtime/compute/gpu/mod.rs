@@ -25,7 +25,7 @@ pub(in crate::compute) use plan::GpuPlan;
 pub use plan::check;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use plan::{GpuOp, GpuStep};
-pub use program::{LaneProgram, Precision, PrecisionError, Program};
+pub use program::{LaneProgram, Precision, Program};
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use tensors::{
     AttentionWork, LookupWork, MOST_MASKS, OperandSource, ScanWork, TensorOperand, TensorWork,

@@ -1,14 +1,12 @@
 //! Networks lowered for a GPU, as serving uses them, and the numbers that they compute in.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::compute::ComputeError;
 use crate::device::gpu::{DeviceSlice, GpuInfo, Stream};
+use crate::named::named;
 
 /// A member's network on one GPU. Its weights are held once, for any number of workers and lanes.
 pub trait Program: Send + Sync {
@@ -40,40 +38,24 @@ pub trait LaneProgram: Send {
     fn answers(&self, rows: usize) -> DeviceSlice;
 }
 
-/// The numbers of weights and activations on a GPU. Sums are always in float32.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Precision {
-    /// Float32, multiplied exactly.
-    #[default]
-    F32,
-    /// Float32, rounded to 10 bits of mantissa before multiplications.
-    Tf32,
-    /// 8 bits of exponent, 7 of mantissa.
-    Bf16,
-    /// 5 bits of exponent, 10 of mantissa: values beyond 65504 overflow.
-    F16,
+named! {
+    /// The numbers of weights and activations on a GPU. Sums are always in float32.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Precision, expected "f32, tf32, bf16 or f16" {
+        /// Float32, multiplied exactly.
+        #[default]
+        F32 = "f32",
+        /// Float32, rounded to 10 bits of mantissa before multiplications.
+        Tf32 = "tf32",
+        /// 8 bits of exponent, 7 of mantissa.
+        Bf16 = "bf16",
+        /// 5 bits of exponent, 10 of mantissa: values beyond 65504 overflow.
+        F16 = "f16",
+    }
 }
 
 impl Precision {
-    /// All precisions.
-    pub const ALL: [Precision; 4] = [
-        Precision::F32,
-        Precision::Tf32,
-        Precision::Bf16,
-        Precision::F16,
-    ];
-
-    /// Returns the name in files and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Precision::F32 => "f32",
-            Precision::Tf32 => "tf32",
-            Precision::Bf16 => "bf16",
-            Precision::F16 => "f16",
-        }
-    }
-
     /// Returns the bytes of a value.
     pub const fn bytes(self) -> usize {
         match self {
@@ -90,28 +72,4 @@ impl Precision {
             _ => Precision::F32,
         }
     }
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Precision {
-    type Err = PrecisionError;
-
-    fn from_str(text: &str) -> Result<Self, PrecisionError> {
-        let found = Precision::ALL.into_iter().find(|p| p.name() == text);
-        found.ok_or_else(|| PrecisionError {
-            found: text.to_owned(),
-        })
-    }
-}
-
-/// A text names no [`Precision`].
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("expected f32, tf32, bf16 or f16, found `{found}`")]
-pub struct PrecisionError {
-    found: String,
 }

@@ -14,6 +14,8 @@ mod executor;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::named::named;
+
 pub use catalogue::{FindProfileError, built_in_profiles, find_profile};
 pub use executor::{DeviceJob, Executor, JobEvent, JobId};
 
@@ -61,34 +63,25 @@ pub struct Origin {
     pub note: String,
 }
 
-/// The kind of origin of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OriginKind {
-    /// The maker's data sheet.
-    Datasheet,
-    /// A published measurement.
-    Paper,
-    /// Fitted to the measurements that the note names.
-    Fitted,
-    /// Measured on a device, as the note describes.
-    Measured,
-    /// An assumption.
-    Assumed,
+named! {
+    /// The kind of origin of a number.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum OriginKind {
+        /// The maker's data sheet.
+        Datasheet = "datasheet",
+        /// A published measurement.
+        Paper = "paper",
+        /// Fitted to the measurements that the note names.
+        Fitted = "fitted",
+        /// Measured on a device, as the note describes.
+        Measured = "measured",
+        /// An assumption.
+        Assumed = "assumed",
+    }
 }
 
 impl OriginKind {
-    /// Its name in files and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            OriginKind::Datasheet => "datasheet",
-            OriginKind::Paper => "paper",
-            OriginKind::Fitted => "fitted",
-            OriginKind::Measured => "measured",
-            OriginKind::Assumed => "assumed",
-        }
-    }
-
     /// Returns whether the number follows from measurements of such a device.
     pub fn is_measurement(self) -> bool {
         matches!(self, OriginKind::Fitted | OriginKind::Measured)

@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use thiserror::Error;
 
 use super::encoded::EncodedValues;
 use super::error::{Mismatch, WeightsError};
@@ -14,8 +13,10 @@ use super::naming::{Naming, Resolved, resolve};
 use super::notes::{WeightsNote, quoted};
 use super::source::ByteSource;
 use super::tensors::{FileTensor, TensorEntry};
+use crate::named::named;
 use crate::network::graph::Graph;
 use crate::network::parameters::{Parameter, ParameterRole};
+use crate::reading::ReadError;
 
 /// The values of all parameters, and the changes made to a file's tensors.
 pub(super) struct Fitted {
@@ -134,35 +135,21 @@ pub(super) enum ParameterValues {
     InPlace(usize, Range<usize>),
 }
 
-/// The types whose values convert to float32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum ValueType {
-    F32,
-    F64,
-    F16,
-    Bf16,
+named! {
+    /// The types whose values convert to float32.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    enum ValueType {
+        F32 = "F32",
+        F64 = "F64",
+        F16 = "F16",
+        Bf16 = "BF16",
+    }
 }
 
 impl ValueType {
     /// Returns the type of this name in a header, or `None` if it does not convert.
     fn from_name(name: &str) -> Option<Self> {
-        let all = [
-            ValueType::F32,
-            ValueType::F64,
-            ValueType::F16,
-            ValueType::Bf16,
-        ];
-        all.into_iter().find(|t| t.name() == name)
-    }
-
-    /// Returns the name in a header.
-    fn name(self) -> &'static str {
-        match self {
-            ValueType::F32 => "F32",
-            ValueType::F64 => "F64",
-            ValueType::F16 => "F16",
-            ValueType::Bf16 => "BF16",
-        }
+        ValueType::ALL.into_iter().find(|t| t.name() == name)
     }
 
     /// Appends the values of `bytes` to `to`.
@@ -194,7 +181,7 @@ fn read(
     entry: &TensorEntry,
     kind: ValueType,
     parameter: &Parameter,
-) -> Result<ParameterValues, ValueFault> {
+) -> Result<ParameterValues, ReadError> {
     let place = &entry.place;
     let in_place = kind == ValueType::F32 && source.is_readable_in_place(place);
     let mut owned = Vec::with_capacity(if in_place { 0 } else { parameter.elements() });
@@ -213,32 +200,6 @@ fn read(
         true => ParameterValues::InPlace(file, place.clone()),
         false => ParameterValues::Owned(Arc::new(owned)),
     })
-}
-
-/// The reason why a tensor's values do not fit its parameter: the first wrong value, and their
-/// number.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-enum ValueFault {
-    /// Values that are not finite in float32.
-    #[error(
-        "value {at} is not a finite number ({value} in float32), {count} of {elements} are not"
-    )]
-    NotFinite {
-        at: usize,
-        value: f32,
-        count: usize,
-        elements: usize,
-    },
-    /// Variances below 0.
-    #[error(
-        "value {at} is {value}: a running variance cannot be below 0, {count} of {elements} are"
-    )]
-    Negative {
-        at: usize,
-        value: f32,
-        count: usize,
-        elements: usize,
-    },
 }
 
 /// Counts values that do not fit a parameter.
@@ -303,23 +264,19 @@ impl Faults {
         }
     }
 
-    fn result(&self, elements: usize) -> Result<(), ValueFault> {
-        if let Some((at, value)) = self.not_finite.first {
-            return Err(ValueFault::NotFinite {
-                at,
-                value,
-                count: self.not_finite.count,
-                elements,
-            });
-        }
-        match self.negative.first {
-            None => Ok(()),
-            Some((at, value)) => Err(ValueFault::Negative {
-                at,
-                value,
-                count: self.negative.count,
-                elements,
-            }),
-        }
+    fn result(&self, elements: usize) -> Result<(), ReadError> {
+        let (not_finite, negative) = (&self.not_finite, &self.negative);
+        let wrong = match (not_finite.first, negative.first) {
+            (Some((at, value)), _) => format!(
+                "value {at} is not a finite number ({value} in float32), {} of {elements} are not",
+                not_finite.count
+            ),
+            (None, Some((at, value))) => format!(
+                "value {at} is {value}: a running variance cannot be below 0, {} of {elements} are",
+                negative.count
+            ),
+            (None, None) => return Ok(()),
+        };
+        Err(ReadError::new(wrong))
     }
 }

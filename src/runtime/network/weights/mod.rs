@@ -32,7 +32,7 @@ use tensors::{Shards, is_index, of_file, open_shards};
 
 pub(crate) use coding::{IntegerScales, IntegerStep};
 pub(crate) use encoded::{EncodedPlace, EncodedValues, transposed};
-pub use error::{HeaderError, IndexError, Mismatch, NamingError, WeightsError};
+pub use error::{Mismatch, WeightsError};
 pub(crate) use filters::FilterValues;
 pub use foreign::Foreign;
 pub use naming::{Naming, Pattern};

@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::{NamingError, WeightsError};
+use crate::reading::ReadError;
+
 use super::notes::{Handful, Ignored, WeightsNote, quoted};
 use super::tensors::TensorEntry;
 
@@ -199,7 +200,7 @@ pub(super) fn resolve<'a>(
     entries: impl Iterator<Item = (&'a str, &'a TensorEntry)>,
     wanted: &BTreeSet<&str>,
     naming: &Naming,
-) -> Result<Resolved<'a>, WeightsError> {
+) -> Result<Resolved<'a>, ReadError> {
     let mut names = NameResolver::new(wanted, naming);
     let kept: Vec<_> = entries.filter(|(name, _)| !names.is_asked(name)).collect();
     let prefix = names.prefix(&kept)?;
@@ -207,6 +208,11 @@ pub(super) fn resolve<'a>(
         names.place(name, entry, &prefix)?;
     }
     names.finish(prefix)
+}
+
+/// Returns the error of a name or pattern in a field that no tensor has.
+fn unused(field: &str, name: &str) -> ReadError {
+    ReadError::new(format_args!("no tensor is named {}", quoted(name))).at(field)
 }
 
 struct NameResolver<'a, 'w> {
@@ -258,7 +264,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
     }
 
     /// Returns the manifest's prefix, or that of the wrappers around most expected names.
-    fn prefix(&self, kept: &[(&'a str, &TensorEntry)]) -> Result<String, WeightsError> {
+    fn prefix(&self, kept: &[(&'a str, &TensorEntry)]) -> Result<String, ReadError> {
         let names = || kept.iter().map(|(name, _)| *name);
         let Some(said) = &self.naming.prefix else {
             let is_wanted = |rest: &str| match self.naming.renamed(rest) {
@@ -270,18 +276,14 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         if names().any(|n| self.naming.without_prefix(n).is_some()) {
             return Ok(said.clone());
         }
-        Err(WeightsError::Naming(NamingError::Prefix {
-            prefix: said.clone(),
-            there: names().collect(),
-        }))
+        let there: Handful = names().collect();
+        Err(ReadError::new(format_args!(
+            "prefix: no tensor's name begins with {}; the file has {there}",
+            quoted(said)
+        )))
     }
 
-    fn place(
-        &mut self,
-        name: &'a str,
-        entry: &TensorEntry,
-        prefix: &str,
-    ) -> Result<(), WeightsError> {
+    fn place(&mut self, name: &'a str, entry: &TensorEntry, prefix: &str) -> Result<(), ReadError> {
         let rest = match &self.naming.prefix {
             Some(_) => self.naming.without_prefix(name),
             None => Some(name.strip_prefix(prefix).unwrap_or(name)),
@@ -300,12 +302,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         self.give(name, rest, entry)
     }
 
-    fn give(
-        &mut self,
-        name: &'a str,
-        wanted: &str,
-        entry: &TensorEntry,
-    ) -> Result<(), WeightsError> {
+    fn give(&mut self, name: &'a str, wanted: &str, entry: &TensorEntry) -> Result<(), ReadError> {
         if self.wanted.contains(wanted) {
             return self.take(name, wanted.to_owned());
         }
@@ -326,34 +323,32 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         Ok(())
     }
 
-    fn take(&mut self, name: &'a str, parameter: String) -> Result<(), WeightsError> {
+    fn take(&mut self, name: &'a str, parameter: String) -> Result<(), ReadError> {
         match self.found.tensors.insert(parameter.clone(), name) {
             None => Ok(()),
-            Some(other) => Err(WeightsError::Naming(NamingError::Twice {
-                first: other.to_owned(),
-                second: name.to_owned(),
-                parameter,
-            })),
+            Some(other) => Err(ReadError::new(format_args!(
+                "tensors {} and {} both become {}",
+                quoted(other),
+                quoted(name),
+                quoted(&parameter)
+            ))),
         }
     }
 
     /// Checks that every renaming and every pattern was used; an unused one is a mistake.
-    fn check_use(&self) -> Result<(), WeightsError> {
+    fn check_use(&self) -> Result<(), ReadError> {
         let mut keys = self.naming.rename.keys();
         if let Some(idle) = keys.find(|k| !self.used.contains(k.as_str())) {
-            let name = idle.clone();
-            return Err(WeightsError::Naming(NamingError::Rename { name }));
+            return Err(unused("rename", idle));
         }
         let mut patterns = self.naming.ignore.iter().enumerate();
         match patterns.find(|(at, _)| !self.matched.contains(at)) {
             None => Ok(()),
-            Some((_, idle)) => Err(WeightsError::Naming(NamingError::Ignore {
-                pattern: idle.text().to_owned(),
-            })),
+            Some((_, idle)) => Err(unused("ignore", idle.text())),
         }
     }
 
-    fn finish(mut self, prefix: String) -> Result<Resolved<'a>, WeightsError> {
+    fn finish(mut self, prefix: String) -> Result<Resolved<'a>, ReadError> {
         self.check_use()?;
         let notes = &mut self.found.notes;
         if self.stripped > 0 {

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Display};
 use std::ops::Range;
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -14,9 +14,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::error::{HeaderError, IndexError, MAX_HEADER, MAX_SHARDS, MAX_TENSORS, WeightsError};
+use crate::reading::ReadError;
+
+use super::error::{MAX_HEADER, MAX_SHARDS, MAX_TENSORS};
 use super::foreign::Foreign;
-use super::notes::quoted;
+use super::notes::{cut, quoted};
 use super::source::Map;
 
 /// The part of an index that is needed.
@@ -43,53 +45,60 @@ pub(super) fn is_index(file: &[u8]) -> bool {
 ///
 /// # Errors
 /// It is not an index, or a file cannot be read or lacks a tensor that the index lists.
-pub(super) fn open_shards(folder: &Path, index: &[u8]) -> Result<Shards, WeightsError> {
+pub(super) fn open_shards(folder: &Path, index: &[u8]) -> Result<Shards, ReadError> {
     let index = parse(index)?;
     let mut shards: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (tensor, file) in &index.weight_map {
         shards.entry(file).or_default().push(tensor);
     }
     if shards.len() > MAX_SHARDS {
-        let found = shards.len();
-        return Err(WeightsError::Index(IndexError::TooManyFiles { found }));
+        let expected = format_args!("at most {MAX_SHARDS} files");
+        return Err(no_index(ReadError::expected(expected, shards.len())));
     }
     let (mut maps, mut tensors) = (Vec::new(), BTreeMap::new());
     for (file, names) in shards {
-        let shard = |error| WeightsError::Shard {
-            file: file.to_owned(),
-            error: Box::new(error),
-        };
+        let shard = |error: ReadError| error.at(format_args!("shard {}", quoted(file)));
         let path = folder.join(plain(file)?);
-        let map = Map::open(&path).map_err(shard)?;
-        let entries = entries(map.bytes()).map_err(|e| shard(WeightsError::Unreadable(e)))?;
-        tensors.extend(pick(maps.len(), entries, names).map_err(shard)?);
+        let map = Map::open(&path).map_err(|e| shard(ReadError::new(e)))?;
+        let entries = entries(map.bytes()).map_err(|e| shard(unreadable(e)))?;
+        let picked = pick(maps.len(), entries, names);
+        tensors.extend(picked.map_err(|e| shard(unreadable(e)))?);
         maps.push(Arc::new(map));
     }
     Ok(Shards { maps, tensors })
 }
 
-fn parse(index: &[u8]) -> Result<Index, WeightsError> {
-    let index: Index = serde_json::from_slice(index)
-        .map_err(IndexError::Json)
-        .map_err(WeightsError::Index)?;
+fn parse(index: &[u8]) -> Result<Index, ReadError> {
+    let index: Index = serde_json::from_slice(index).map_err(|e| no_index(cut(&e.to_string())))?;
     match index.weight_map.len() {
         0..=MAX_TENSORS => Ok(index),
-        _ => Err(WeightsError::Index(IndexError::TooManyTensors)),
+        _ => Err(no_index(format_args!(
+            "expected at most {MAX_TENSORS} tensors"
+        ))),
     }
+}
+
+fn no_index(reason: impl Display) -> ReadError {
+    ReadError::new(reason).at("not a readable index of shards")
+}
+
+fn unreadable(reason: ReadError) -> ReadError {
+    reason.at("not a readable safetensors file")
 }
 
 /// Returns the path of a file in the index's folder.
 ///
 /// # Errors
 /// The name leads to another folder.
-fn plain(file: &str) -> Result<&Path, WeightsError> {
+fn plain(file: &str) -> Result<&Path, ReadError> {
     let path = Path::new(file);
     let mut parts = path.components();
     match (parts.next(), parts.next()) {
         (Some(Component::Normal(_)), None) => Ok(path),
-        _ => Err(WeightsError::Index(IndexError::NotBeside {
-            file: file.to_owned(),
-        })),
+        _ => Err(no_index(ReadError::expected(
+            "files in the index's folder",
+            quoted(file),
+        ))),
     }
 }
 
@@ -98,12 +107,13 @@ fn pick(
     file: usize,
     mut entries: BTreeMap<String, TensorEntry>,
     names: Vec<&str>,
-) -> Result<Vec<(String, FileTensor)>, WeightsError> {
+) -> Result<Vec<(String, FileTensor)>, ReadError> {
     let picked = names.into_iter().map(|name| match entries.remove(name) {
         Some(entry) => Ok((name.to_owned(), FileTensor { file, entry })),
-        None => Err(WeightsError::Unreadable(HeaderError::NotInShard {
-            name: name.to_owned(),
-        })),
+        None => Err(ReadError::new(format_args!(
+            "tensor {} is missing; the index lists it in this file",
+            quoted(name)
+        ))),
     });
     picked.collect()
 }
@@ -119,7 +129,7 @@ pub(super) struct FileTensor {
 ///
 /// # Errors
 /// The file is not whole safetensors, or of another format, which the error names.
-pub(super) fn of_file(file: &[u8]) -> Result<BTreeMap<String, FileTensor>, WeightsError> {
+pub(super) fn of_file(file: &[u8]) -> Result<BTreeMap<String, FileTensor>, ReadError> {
     match entries(file) {
         Ok(entries) => {
             let tensors = entries.into_iter();
@@ -127,9 +137,9 @@ pub(super) fn of_file(file: &[u8]) -> Result<BTreeMap<String, FileTensor>, Weigh
             Ok(tensors.collect())
         }
         Err(why) => Err(match Foreign::recognise(file) {
-            Some(foreign) if !is_meant(file) => WeightsError::Foreign(foreign),
-            None if is_index(file) => WeightsError::Foreign(Foreign::Index),
-            _ => WeightsError::Unreadable(why),
+            Some(foreign) if !is_meant(file) => ReadError::new(foreign),
+            None if is_index(file) => ReadError::new(Foreign::Index),
+            _ => unreadable(why),
         }),
     }
 }
@@ -149,17 +159,25 @@ pub(super) struct TensorEntry {
 
 /// Returns the tensors of a file by name. Each has as many bytes as its type and shape need,
 /// inside the file; together they leave no gap and do not overlap.
-fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, HeaderError> {
-    let (length, rest) = file.split_first_chunk::<8>().ok_or(HeaderError::NoLength)?;
+fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, ReadError> {
+    let (length, rest) = file.split_first_chunk::<8>().ok_or_else(|| {
+        ReadError::new("expected 8 bytes with the header's length, the file is shorter")
+    })?;
     let claimed = u64::from_le_bytes(*length);
-    let length = usize::try_from(claimed)
-        .ok()
-        .filter(|&n| n <= MAX_HEADER)
-        .ok_or(HeaderError::TooLong { claimed })?;
-    let (header, data) = rest
-        .split_at_checked(length)
-        .ok_or(HeaderError::CutShort { length })?;
-    let Listed(listed) = serde_json::from_slice(header).map_err(HeaderError::Json)?;
+    let length = usize::try_from(claimed).ok().filter(|&n| n <= MAX_HEADER);
+    let length = length.ok_or_else(|| {
+        ReadError::expected(
+            format_args!("a header of at most {MAX_HEADER} bytes"),
+            claimed,
+        )
+    })?;
+    let (header, data) = rest.split_at_checked(length).ok_or_else(|| {
+        ReadError::new(format_args!(
+            "the file ends within its header of {length} bytes"
+        ))
+    })?;
+    let listed = serde_json::from_slice(header);
+    let Listed(listed) = listed.map_err(|e| ReadError::new(cut(&format!("in the header: {e}"))))?;
     check_places(&listed, data.len())?;
     let begin = 8 + length;
     let entries = listed.into_iter().map(|(name, tensor)| {
@@ -183,7 +201,7 @@ fn is_meant(file: &[u8]) -> bool {
 
 /// Checks that the first tensor begins at 0, that each other tensor begins at the end of the
 /// previous one, and that the last one ends with the file.
-fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<(), HeaderError> {
+fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<(), ReadError> {
     let mut all: Vec<_> = listed.iter().collect();
     all.sort_by_key(|(_, tensor)| tensor.data_offsets);
     let mut end = 0;
@@ -192,7 +210,9 @@ fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<
     }
     match end == data {
         true => Ok(()),
-        false => Err(HeaderError::Trailing { end, data }),
+        false => Err(ReadError::new(format_args!(
+            "the tensors end at byte {end}, the file has {data}"
+        ))),
     }
 }
 
@@ -211,34 +231,27 @@ impl HeaderTensor {
 
     /// Checks that the tensor begins at byte `expected`, has as many bytes as its type and
     /// shape need, and ends within `data` bytes; returns the byte at which it ends.
-    fn check(&self, name: &str, expected: usize, data: usize) -> Result<usize, HeaderError> {
+    fn check(&self, name: &str, expected: usize, data: usize) -> Result<usize, ReadError> {
         let Range { start, end } = self.range();
-        let name = || name.to_owned();
+        let (shape, offsets) = (&self.shape.0, self.data_offsets);
+        let wrong = |why: String| ReadError::new(why).at(format_args!("tensor {}", quoted(name)));
         if end > data {
-            let name = name();
-            return Err(HeaderError::PastTheEnd { name, end, data });
+            return Err(wrong(format!("ends at byte {end}, the file has {data}")));
         }
         if start != expected {
-            return Err(HeaderError::Gap {
-                name: name(),
-                expected,
-                found: start,
-            });
+            return Err(wrong(format!(
+                "expected to begin at byte {expected}, the end of the one before, found {start}"
+            )));
         }
-        let bits = bits(&self.dtype).ok_or_else(|| HeaderError::Type {
-            name: name(),
-            dtype: self.dtype.clone(),
-        })?;
-        let needed = self.bytes(bits).ok_or_else(|| HeaderError::Size {
-            name: name(),
-            shape: self.shape.0.clone(),
-        })?;
+        let bits = bits(&self.dtype);
+        let bits = bits.ok_or_else(|| wrong(format!("unknown type {}", quoted(&self.dtype))))?;
+        let needed = self
+            .bytes(bits)
+            .ok_or_else(|| wrong(format!("shape {shape:?} is too large or splits a byte")))?;
         if end.checked_sub(start) != Some(needed) {
-            return Err(HeaderError::Place {
-                name: name(),
-                needed,
-                found: self.data_offsets,
-            });
+            return Err(wrong(format!(
+                "its type and shape need {needed} bytes, its offsets are {offsets:?}"
+            )));
         }
         Ok(end)
     }

@@ -73,15 +73,12 @@ pub(in crate::onnx) fn check_scales(
     let is_one = |scale: f32| scale.is_finite() && !(are_divisors && scale == 0.0);
     match scales.iter().position(|&scale| !is_one(scale)) {
         None => Ok(()),
-        Some(at) => Err(NodeFault::Scale {
-            input,
-            at,
-            expected: match are_divisors {
-                true => "a finite number other than 0",
-                false => "a finite number",
-            },
-            found: scales[at],
-        }),
+        Some(at) => {
+            let (other, found) = (if are_divisors { " other than 0" } else { "" }, scales[at]);
+            Err(NodeFault::Shapes(format!(
+                "scale {at} in input {input}: expected a finite number{other}, found {found}"
+            )))
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::io::Cursor;
 use image_webp::WebPDecoder;
 use png::Transformations;
 
-use super::error::ImageError;
+use divisi_runtime::reading::ReadError;
+
 use super::jpeg;
 use super::pixels::{DecodedImage, check_claim, check_size, damaged, zeros};
 
@@ -13,7 +14,7 @@ use super::pixels::{DecodedImage, check_claim, check_size, damaged, zeros};
 pub(super) const MOST_WORK: usize = 64 << 20;
 
 /// Decodes an image, regardless of its name. Transparency is dropped.
-pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ReadError> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => png(bytes),
         [0xff, 0xd8, 0xff, ..] => jpeg::decode(bytes),
@@ -32,11 +33,14 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
             b'P',
             ..,
         ] => webp(bytes),
-        _ => Err(ImageError::Format),
+        _ => Err(ReadError::expected(
+            "a PNG, JPEG or WebP image",
+            "other bytes",
+        )),
     }
 }
 
-fn png(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
+fn png(bytes: &[u8]) -> Result<DecodedImage, ReadError> {
     let wrong = |error: png::DecodingError| damaged("PNG", &error);
     let limits = png::Limits { bytes: MOST_WORK };
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
@@ -54,7 +58,7 @@ fn png(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     Ok(opaque(height, width, info.color_type.samples(), pixels))
 }
 
-fn webp(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
+fn webp(bytes: &[u8]) -> Result<DecodedImage, ReadError> {
     let wrong = |error| damaged("WebP", &error);
     let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(wrong)?;
     let (width, height) = decoder.dimensions();

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::error::ImageError;
+use divisi_runtime::reading::ReadError;
+
 use super::pixels::check_size;
 
 /// How an image of another size becomes a sample.
@@ -36,15 +37,18 @@ impl ImageFit {
         self,
         image: [usize; 2],
         sample: [usize; 2],
-    ) -> Result<ImageWindow, ImageError> {
+    ) -> Result<ImageWindow, ReadError> {
         let size = match self {
             ImageFit::Stretch => sample,
             ImageFit::Crop { resize: None } => image,
             ImageFit::Crop { resize: Some(side) } => with_shorter_side(image, side),
         };
         if size[0] < sample[0] || size[1] < sample[1] {
-            let (wanted, found) = (sample, size);
-            return Err(ImageError::Small { wanted, found });
+            let ([height, width], [rows, columns]) = (sample, size);
+            return Err(ReadError::expected(
+                format_args!("at least {width}×{height} pixels (width×height) for the crop"),
+                format_args!("{columns}×{rows}; set `input.resize` to resize first"),
+            ));
         }
         let part = [0, 1].map(|axis| {
             let first = half_to_even(size[axis] - sample[axis]);
@@ -64,7 +68,7 @@ impl ImageFit {
         self,
         image: [usize; 2],
         sample: [usize; 2],
-    ) -> Result<[(f64, f64); 2], ImageError> {
+    ) -> Result<[(f64, f64); 2], ReadError> {
         check_size(image[1], image[0])?;
         let window = self.window(image, sample)?;
         let of = |axis: usize| {

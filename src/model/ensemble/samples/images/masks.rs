@@ -6,14 +6,13 @@ use std::path::Path;
 
 use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
 
-use crate::ensemble::samples::error::{FolderError, SamplesError};
+use crate::ensemble::samples::error::{many_samples, no_memory, no_targets_name, wrong_cell};
 use crate::ensemble::samples::form::{MOST_BYTES, SampleForm};
 use crate::ensemble::samples::targets::{TargetColumns, TargetNumbers, Targets};
 use divisi_runtime::network::Shape;
-use divisi_runtime::reading;
+use divisi_runtime::reading::{self, ReadError};
 
 use super::decode::MOST_WORK;
-use super::error::ImageError;
 use super::fit::{ImageFit, ImageWindow};
 use super::folder::{ImageFile, plain_images};
 use super::pixels::{check_claim, check_size, damaged, zeros};
@@ -24,22 +23,20 @@ pub(in crate::ensemble::samples) fn of_folder(
     folder: &Path,
     names: &[String],
     form: &SampleForm<'_>,
-) -> Result<Targets, SamplesError> {
+) -> Result<Targets, ReadError> {
     let masks = MaskRows::new(form)?;
     let files = paired(plain_images(folder)?, names)?;
     let mut values = Vec::new();
     let width = masks.columns.count;
     let most = usize::try_from(MOST_BYTES).map_or(usize::MAX, |most| most / 4 / width.max(1));
     if files.len() > most {
-        let found = files.len();
-        return Err(SamplesError::Many { most, found });
+        return Err(many_samples(most, files.len()));
     }
     let taken = values.try_reserve_exact(files.len() * width);
-    let samples = files.len();
-    taken.map_err(|_| SamplesError::Memory { samples })?;
+    taken.map_err(|_| no_memory(files.len()))?;
     for file in &files {
         let read = masks.read(file, &mut values);
-        read.map_err(|e| e.within(&*file.name))?;
+        read.map_err(|e| e.at(&file.name))?;
     }
     Ok(Targets::Rows { width, values })
 }
@@ -50,7 +47,7 @@ pub(in crate::ensemble::samples) fn stem(name: &str) -> &str {
 }
 
 /// Returns the masks in the order of the images.
-fn paired(masks: Vec<ImageFile>, names: &[String]) -> Result<Vec<ImageFile>, SamplesError> {
+fn paired(masks: Vec<ImageFile>, names: &[String]) -> Result<Vec<ImageFile>, ReadError> {
     if names.is_empty() {
         return Ok(masks);
     }
@@ -60,7 +57,7 @@ fn paired(masks: Vec<ImageFile>, names: &[String]) -> Result<Vec<ImageFile>, Sam
     let mut named: HashMap<String, ImageFile> = named.collect();
     let of = |name: &String| {
         let mask = named.remove(name);
-        mask.ok_or_else(|| FolderError::NoMask(name.clone()).into())
+        mask.ok_or_else(|| ReadError::expected(format_args!("a mask `{name}.png`"), "none"))
     };
     names.iter().map(of).collect()
 }
@@ -76,14 +73,14 @@ struct MaskRows<'a> {
 }
 
 impl<'a> MaskRows<'a> {
-    fn new(form: &SampleForm<'a>) -> Result<Self, SamplesError> {
+    fn new(form: &SampleForm<'a>) -> Result<Self, ReadError> {
         let rows = form.rows.map(|columns| (columns, columns.numbers));
         let (
             Some((columns, TargetNumbers::Positions { sides, .. })),
             Shape::Image { height, width, .. },
         ) = (rows, form.shape)
         else {
-            return Err(SamplesError::LabelsKind);
+            return Err(no_targets_name());
         };
         Ok(MaskRows {
             columns,
@@ -93,9 +90,8 @@ impl<'a> MaskRows<'a> {
         })
     }
 
-    fn read(&self, file: &ImageFile, values: &mut Vec<f32>) -> Result<(), SamplesError> {
-        let bytes = reading::bytes(&file.path);
-        let bytes = bytes.map_err(|e| SamplesError::Unreadable(e.to_string()))?;
+    fn read(&self, file: &ImageFile, values: &mut Vec<f32>) -> Result<(), ReadError> {
+        let bytes = reading::bytes(&file.path).map_err(ReadError::new)?;
         let mask = ClassImage::decode(&bytes)?;
         let window = self.fit.window([mask.height, mask.width], self.sample)?;
         let [rows, columns] = [0, 1].map(|axis| self.nearest(&mask, &window, axis));
@@ -103,13 +99,11 @@ impl<'a> MaskRows<'a> {
             for column in &columns {
                 let class = mask.pixels[row * mask.width + column];
                 let cell = self.columns.cell(class.into());
-                values.push(cell.ok_or_else(|| SamplesError::Within {
-                    part: format!("row {row}, column {column}"),
-                    error: Box::new(SamplesError::Pixel {
-                        expected: self.columns.expected(),
-                        found: class,
-                    }),
-                })?);
+                values.push(
+                    cell.ok_or_else(|| {
+                        wrong_cell((*row, *column), self.columns.expected(), class)
+                    })?,
+                );
             }
         }
         Ok(())
@@ -137,7 +131,7 @@ struct ClassImage {
 
 impl ClassImage {
     /// Decodes a greyscale or palette PNG. The palette's colours are ignored.
-    fn decode(bytes: &[u8]) -> Result<Self, ImageError> {
+    fn decode(bytes: &[u8]) -> Result<Self, ReadError> {
         let wrong = |error: png::DecodingError| damaged("PNG", &error);
         let limits = Limits { bytes: MOST_WORK };
         let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), limits);
@@ -152,7 +146,8 @@ impl ClassImage {
         let mut packed = zeros(reader.output_buffer_size().unwrap_or(usize::MAX))?;
         let info = reader.next_frame(&mut packed).map_err(wrong)?;
         if !matches!(info.color_type, ColorType::Grayscale | ColorType::Indexed) {
-            return Err(ImageError::Colours);
+            let wrong = "expected a greyscale or palette PNG with class numbers as pixels";
+            return Err(ReadError::new(wrong));
         }
         let (height, width) = (info.height as usize, info.width as usize);
         let rows = packed.chunks_exact(info.line_size.max(1)).take(height);
@@ -186,7 +181,7 @@ pub fn to_mask_png(
     classes: &[Option<u32>],
     most: usize,
     [height, width]: [usize; 2],
-) -> Result<Vec<u8>, ImageError> {
+) -> Result<Vec<u8>, ReadError> {
     let is_small = most <= usize::from(u8::MAX);
     let number = |class: &Option<u32>| class.and_then(|class| u16::try_from(class).ok());
     let numbers = classes

@@ -5,7 +5,6 @@
 //! and EXIF's orientation is ignored. Their values are whole numbers from 0 to 255.
 
 mod decode;
-mod error;
 mod fit;
 mod folder;
 mod jpeg;
@@ -16,9 +15,9 @@ mod resample;
 use std::path::Path;
 
 use divisi_runtime::network::Shape;
-use divisi_runtime::reading;
+use divisi_runtime::reading::{self, ReadError};
 
-use super::error::SamplesError;
+use super::error::{many_samples, no_memory, no_samples};
 use super::form::{ImageLayout, MOST_BYTES, SampleForm};
 use super::rows::{SampleSource, Samples};
 use super::table::{Number, NumberTable};
@@ -27,7 +26,6 @@ use folder::ImageFile;
 
 pub(super) use masks::{of_folder as masks_of_folder, stem};
 
-pub use error::ImageError;
 pub use fit::ImageFit;
 pub use masks::to_mask_png;
 
@@ -41,7 +39,7 @@ pub(super) fn is_image(name: &str) -> bool {
 }
 
 /// Reads the bytes of an image as a single sample.
-pub(super) fn of_file(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+pub(super) fn of_file(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, ReadError> {
     let mut rows = ImageRows::new(form, 1)?;
     rows.add(bytes)?;
     rows.finish()
@@ -51,21 +49,21 @@ pub(super) fn of_file(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, Sa
 pub(super) fn of_files(
     files: &[(&str, &[u8])],
     form: &SampleForm<'_>,
-) -> Result<Samples, SamplesError> {
+) -> Result<Samples, ReadError> {
     let mut rows = ImageRows::new(form, files.len())?;
     for (name, bytes) in files {
         let added = rows.add(bytes);
-        added.map_err(|e| SamplesError::from(e).within(*name))?;
+        added.map_err(|e| e.at(name))?;
     }
     rows.finish()
 }
 
 /// Reads the images in a folder in order, and their labels if they lie in class folders.
-pub(super) fn of_folder(folder: &Path, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+pub(super) fn of_folder(folder: &Path, form: &SampleForm<'_>) -> Result<Samples, ReadError> {
     let files = folder::images(folder, form.targets())?;
     let mut rows = ImageRows::new(form, files.len())?;
     for file in &files {
-        rows.read(file).map_err(|e| e.within(&*file.name))?;
+        rows.read(file).map_err(|e| e.at(&file.name))?;
     }
     let names = files.iter().map(|file| masks::stem(&file.name).to_owned());
     let samples = rows.finish()?.named(names.collect());
@@ -86,23 +84,28 @@ struct ImageRows {
 
 impl ImageRows {
     /// Allocates the memory for `count` images.
-    fn new(form: &SampleForm<'_>, count: usize) -> Result<Self, SamplesError> {
+    fn new(form: &SampleForm<'_>, count: usize) -> Result<Self, ReadError> {
         let (channels, size) = match form.shape {
             Shape::Image {
                 channels: channels @ (1 | 3),
                 height,
                 width,
             } => (channels, [height, width]),
-            shape => return Err(ImageError::Input(shape.to_string()).into()),
+            shape => {
+                return Err(ReadError::expected(
+                    "an input of 1 channel (grey) or 3 (red, green, blue) for images",
+                    shape,
+                ));
+            }
         };
         let bytes = form.shape.elements();
         let most = usize::try_from(MOST_BYTES).map_or(usize::MAX, |most| most / bytes);
         if count > most {
-            return Err(SamplesError::Many { most, found: count });
+            return Err(many_samples(most, count));
         }
         let mut pixels = Vec::new();
         let taken = pixels.try_reserve_exact(count * bytes);
-        taken.map_err(|_| SamplesError::Memory { samples: count })?;
+        taken.map_err(|_| no_memory(count))?;
         Ok(ImageRows {
             shape: form.shape,
             channels,
@@ -112,14 +115,11 @@ impl ImageRows {
         })
     }
 
-    fn read(&mut self, file: &ImageFile) -> Result<(), SamplesError> {
-        let bytes = reading::bytes(&file.path);
-        let bytes = bytes.map_err(|e| SamplesError::Unreadable(e.to_string()))?;
-        self.add(&bytes)?;
-        Ok(())
+    fn read(&mut self, file: &ImageFile) -> Result<(), ReadError> {
+        self.add(&reading::bytes(&file.path).map_err(ReadError::new)?)
     }
 
-    fn add(&mut self, bytes: &[u8]) -> Result<(), ImageError> {
+    fn add(&mut self, bytes: &[u8]) -> Result<(), ReadError> {
         let image = decode::decode(bytes)?.in_channels(self.channels);
         let window = self.fit.window([image.height, image.width], self.size)?;
         let planes = resample::planes(&image, &window);
@@ -130,10 +130,10 @@ impl ImageRows {
         Ok(())
     }
 
-    fn finish(self) -> Result<Samples, SamplesError> {
+    fn finish(self) -> Result<Samples, ReadError> {
         let (values, width) = (self.pixels.len(), self.shape.elements());
         let table = NumberTable::new(self.pixels, 0, values, Number::U8, false);
-        let table = table.ok_or(SamplesError::Empty)?;
+        let table = table.ok_or_else(no_samples)?;
         let source = SampleSource::File(table, self.shape, ImageLayout::Nchw);
         Samples::from_source(source, values / width, width)
     }

@@ -1,6 +1,8 @@
 //! Pixels in memory, and the limits on decoded images.
 
-use super::error::ImageError;
+use std::fmt::Display;
+
+use divisi_runtime::reading::ReadError;
 
 /// The maximum number of pixels of a side, above the maximum of WebP.
 const MOST_SIDE: usize = 1 << 15;
@@ -46,36 +48,44 @@ fn grey([red, green, blue]: [u32; 3]) -> u8 {
     ((red * 19_595 + green * 38_470 + blue * 7_471 + 0x8000) >> 16) as u8
 }
 
-pub(super) fn damaged(format: &'static str, error: &impl ToString) -> ImageError {
-    let reason = error.to_string();
-    ImageError::Damaged { format, reason }
+pub(super) fn damaged(format: &str, error: impl Display) -> ReadError {
+    ReadError::new(error).at(format_args!("not a readable {format} image"))
 }
 
-pub(super) fn check_size(width: usize, height: usize) -> Result<(), ImageError> {
+pub(super) fn check_size(width: usize, height: usize) -> Result<(), ReadError> {
     let small = width <= MOST_SIDE && height <= MOST_SIDE && width * height <= MOST_PIXELS;
-    small.then_some(()).ok_or(ImageError::Large {
-        most_side: MOST_SIDE,
-        most: MOST_PIXELS,
-        width,
-        height,
+    small.then_some(()).ok_or_else(|| {
+        ReadError::expected(
+            format_args!("at most {MOST_SIDE} pixels per side and {MOST_PIXELS} in total"),
+            format_args!("{width}×{height}"),
+        )
     })
 }
 
 /// Checks that a file is long enough for the pixels that it claims, because memory for them is
 /// allocated before they are read.
-pub(super) fn check_claim(pixels: usize, file: &[u8]) -> Result<(), ImageError> {
+pub(super) fn check_claim(pixels: usize, file: &[u8]) -> Result<(), ReadError> {
     let most = (file.len() * MOST_PIXELS_A_BYTE).max(FREE_PIXELS);
-    let bytes = file.len();
     let small = pixels <= most;
     small
         .then_some(())
-        .ok_or(ImageError::Claim { bytes, pixels })
+        .ok_or_else(|| short_file(pixels, file.len()))
 }
 
-pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, ImageError> {
+/// Returns the error of a file that is too short for the pixels that it claims.
+pub(super) fn short_file(pixels: usize, bytes: usize) -> ReadError {
+    let expected = format_args!("a longer file for {pixels} pixels");
+    ReadError::expected(expected, format_args!("{bytes} bytes"))
+}
+
+pub(super) fn no_memory(bytes: usize) -> ReadError {
+    ReadError::new(format_args!("not enough memory for its {bytes} bytes"))
+}
+
+pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, ReadError> {
     let mut zeros = Vec::new();
     let taken = zeros.try_reserve_exact(bytes);
-    taken.map_err(|_| ImageError::Memory(bytes))?;
+    taken.map_err(|_| no_memory(bytes))?;
     zeros.resize(bytes, 0);
     Ok(zeros)
 }

@@ -2,18 +2,19 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, Visitor};
+use serde::de::{Error, Visitor};
 
-use crate::ensemble::samples::error::{ClassError, SamplesError};
+use divisi_runtime::reading::ReadError;
+
+use crate::ensemble::samples::error::not_whole;
 use crate::ensemble::samples::form::Classes;
-use divisi_runtime::words;
 
 /// The labels read.
 pub(super) struct JsonLabels<'a> {
     classes: Classes<'a>,
     pub found: Vec<usize>,
     /// The error in a label, if it stopped the parser.
-    pub wrong: Option<SamplesError>,
+    pub wrong: Option<ReadError>,
 }
 
 impl<'a> JsonLabels<'a> {
@@ -25,12 +26,12 @@ impl<'a> JsonLabels<'a> {
         }
     }
 
-    fn take<E: Error>(&mut self, label: Result<usize, ClassError>) -> Result<(), E> {
+    fn take<E: Error>(&mut self, label: Result<usize, ReadError>) -> Result<(), E> {
         let row = self.found.len();
         match label {
             Ok(class) => self.found.push(class),
             Err(error) => {
-                self.wrong = Some(SamplesError::Row { row, error });
+                self.wrong = Some(error.at(format_args!("row {row}")));
                 return Err(E::custom(""));
             }
         }
@@ -44,13 +45,7 @@ pub(super) struct OneLabel<'r, 'a>(pub &'r mut JsonLabels<'a>);
 /// The limit above which float64 has no fractions.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
-impl<'de> DeserializeSeed<'de> for OneLabel<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(OneLabel<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for OneLabel<'_, '_> {
     type Value = ();
@@ -73,7 +68,7 @@ impl<'de> Visitor<'de> for OneLabel<'_, '_> {
         let is_whole = number.fract() == 0.0 && number.abs() <= MOST_WHOLE;
         let label = match is_whole {
             true => self.0.classes.numbered(number as i128),
-            false => Err(ClassError::NotWhole(words::number(number))),
+            false => Err(not_whole(number)),
         };
         self.0.take(label)
     }

@@ -1,6 +1,18 @@
 //! JSON: a document of samples with or without targets, one sample per line, or targets only.
 
-mod error;
+/// Reads a type with itself as the visitor.
+macro_rules! reads_itself {
+    ($type:ty, $deserialize:ident) => {
+        impl<'de> serde::de::DeserializeSeed<'de> for $type {
+            type Value = ();
+
+            fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+                from.$deserialize(self)
+            }
+        }
+    };
+}
+
 mod labels;
 mod rows;
 mod target_rows;
@@ -11,9 +23,10 @@ use std::fmt;
 use std::mem;
 
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 
-use super::error::SamplesError;
+use divisi_runtime::reading::ReadError;
+
 use super::form::SampleForm;
 use super::named;
 use super::rows::Samples;
@@ -21,7 +34,6 @@ use super::targets::{TargetForm, Targets};
 
 pub(super) use texts::{text_lines, texts};
 
-pub use error::{JsonError, JsonRowError};
 use rows::{AllRows, JsonRows, OneRow};
 use targets::{AllTargets, JsonTargets, OneTarget};
 
@@ -29,7 +41,7 @@ use targets::{AllTargets, JsonTargets, OneTarget};
 const SHOWN: usize = 120;
 
 /// Reads an array of samples, or an object of `samples` and `labels` (`targets`).
-pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, ReadError> {
     if let Some(signature) = form.signature() {
         return named::of_json(bytes, &signature);
     }
@@ -40,7 +52,7 @@ pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, Sa
 }
 
 /// Reads a sample, or an object of `sample` and `label`, from each line that is not empty.
-pub(super) fn lines(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+pub(super) fn lines(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, ReadError> {
     if let Some(signature) = form.signature() {
         return named::of_lines(bytes, &signature);
     }
@@ -55,7 +67,7 @@ pub(super) fn lines(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, Samp
 }
 
 /// Reads an array of targets: numbers or names of classes, or rows of numbers.
-pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, ReadError> {
     let mut targets = JsonTargets::new(form);
     match parse(bytes, AllTargets(&mut targets)) {
         Ok(()) => Ok(targets.finish()),
@@ -74,19 +86,36 @@ fn parse<'de>(
 }
 
 /// Returns an error of the parser, with its position in a text that begins at `line`.
-fn placed(line: usize, error: &serde_json::Error) -> SamplesError {
-    let place = JsonError::Place {
-        line: line + error.line().saturating_sub(1),
-        column: error.column(),
-        reason: reason(error),
-    };
-    place.into()
+pub(super) fn placed(line: usize, error: &serde_json::Error) -> ReadError {
+    let message = error.to_string();
+    let reason = message.rsplit_once(" at line ").map_or(&*message, |m| m.0);
+    let (line, column) = (line + error.line().saturating_sub(1), error.column());
+    ReadError::new(shown(reason)).at(format_args!("line {line}, column {column}"))
 }
 
-/// Returns an error of the parser without its position.
-pub(super) fn reason(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    shown(message.rsplit_once(" at line ").map_or(&*message, |m| m.0))
+/// Returns the error of a field that has no meaning, next to the fields that have.
+fn unknown_field(fields: &str, found: &str) -> ReadError {
+    let found = format_args!("`{}`", shown(found));
+    ReadError::expected(format_args!("the fields {fields}"), found)
+}
+
+fn repeated_field(field: &str) -> ReadError {
+    ReadError::new(format_args!("`{field}` appears twice"))
+}
+
+fn missing_field(field: &str) -> ReadError {
+    ReadError::new(format_args!("expected the field `{field}`"))
+}
+
+/// Returns the error of a row of another shape.
+fn other_shape(expected: &str, found: &[u64]) -> ReadError {
+    let expected = format_args!("the shape {expected}");
+    ReadError::expected(expected, format_args!("{found:?}"))
+}
+
+/// Returns the error of a row with more values than `most`.
+fn too_long(most: usize) -> ReadError {
+    ReadError::expected(format_args!("{most} values"), "more")
 }
 
 /// Returns the beginning of a file's text for a terminal.
@@ -105,7 +134,7 @@ struct JsonSet<'a> {
     /// Whether there is a field of targets.
     has_targets: bool,
     /// The error in a field, if it stopped the parser.
-    wrong: Option<SamplesError>,
+    wrong: Option<ReadError>,
 }
 
 impl<'a> JsonSet<'a> {
@@ -119,16 +148,16 @@ impl<'a> JsonSet<'a> {
     }
 
     /// Returns the error that stopped the parser.
-    fn error(&mut self, part: JsonPart, line: usize, error: &serde_json::Error) -> SamplesError {
+    fn error(&mut self, part: JsonPart, line: usize, error: &serde_json::Error) -> ReadError {
         let field = self.wrong.take().map(|error| match part {
             JsonPart::Document => error,
-            JsonPart::Line => error.within(format!("line {line}")),
+            JsonPart::Line => error.at(format_args!("line {line}")),
         });
         let known = self.rows.wrong.take().or(self.targets.take_wrong());
         known.or(field).unwrap_or_else(|| placed(line, error))
     }
 
-    fn finish(self) -> Result<Samples, SamplesError> {
+    fn finish(self) -> Result<Samples, ReadError> {
         let samples = self.rows.finish()?;
         match self.has_targets {
             true => samples.with_targets(self.targets.finish()),
@@ -136,8 +165,8 @@ impl<'a> JsonSet<'a> {
         }
     }
 
-    fn fail<E: Error>(&mut self, error: JsonError) -> E {
-        self.wrong = Some(error.into());
+    fn fail<E: Error>(&mut self, error: ReadError) -> E {
+        self.wrong = Some(error);
         E::custom("")
     }
 }
@@ -182,26 +211,18 @@ impl PartReader<'_, '_> {
     fn field<E: Error>(&mut self, name: &str, seen: &mut [bool; 2]) -> Result<usize, E> {
         let fields = self.part.fields();
         let Some(at) = fields.iter().position(|names| names.contains(&name)) else {
-            return Err(self.set.fail(JsonError::Field {
-                expected: self.part.expected(),
-                found: shown(name),
-            }));
+            let wrong = unknown_field(self.part.expected(), name);
+            return Err(self.set.fail(wrong));
         };
         self.set.has_targets |= at == 1;
         match mem::replace(&mut seen[at], true) {
-            true => Err(self.set.fail(JsonError::RepeatedField(fields[at][0]))),
+            true => Err(self.set.fail(repeated_field(fields[at][0]))),
             false => Ok(at),
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for PartReader<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(PartReader<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for PartReader<'_, '_> {
     type Value = ();
@@ -238,7 +259,7 @@ impl<'de> Visitor<'de> for PartReader<'_, '_> {
         match seen[0] {
             true => Ok(()),
             false => {
-                let missing = JsonError::MissingField(self.part.fields()[0][0]);
+                let missing = missing_field(self.part.fields()[0][0]);
                 Err(self.set.fail(missing))
             }
         }

@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::error::{JsonError, JsonRowError};
-use crate::ensemble::samples::error::SamplesError;
-use crate::ensemble::samples::form::SampleForm;
-use crate::ensemble::samples::rows::Samples;
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::words;
 
-use super::shown;
+use crate::ensemble::samples::form::SampleForm;
+use crate::ensemble::samples::rows::Samples;
+
+use super::{other_shape, shown, too_long};
 
 /// The rows read.
 pub(super) struct JsonRows<'a> {
@@ -21,7 +21,7 @@ pub(super) struct JsonRows<'a> {
     /// The shape of the current row.
     shape: NestedShape,
     /// The error in the current row, if it stopped the parser.
-    pub wrong: Option<SamplesError>,
+    pub wrong: Option<ReadError>,
 }
 
 impl<'a> JsonRows<'a> {
@@ -40,7 +40,7 @@ impl<'a> JsonRows<'a> {
     ///
     /// # Errors
     /// There are no samples.
-    pub(super) fn finish(mut self) -> Result<Samples, SamplesError> {
+    pub(super) fn finish(mut self) -> Result<Samples, ReadError> {
         self.values.shrink_to_fit();
         self.form
             .layout
@@ -48,36 +48,37 @@ impl<'a> JsonRows<'a> {
         Samples::new(self.values, self.width, None)
     }
 
-    fn number(&mut self, value: f64, depth: usize) -> Result<(), JsonRowError> {
+    fn number(&mut self, value: f64, depth: usize) -> Result<(), ReadError> {
         self.shape.number(depth)?;
         let float = value as f32;
         if !float.is_finite() {
-            return Err(JsonRowError::NotFinite(words::number(value)));
+            let (expected, found) = ("numbers that float32 can hold", words::number(value));
+            return Err(ReadError::expected(expected, found));
         }
         // A row that is too long ends here, regardless of its length.
         if self.values.len() == (self.count + 1) * self.width {
-            return Err(JsonRowError::Long(self.width));
+            return Err(too_long(self.width));
         }
         self.values.push(float);
         Ok(())
     }
 
     /// Ends a row.
-    fn end(&mut self) -> Result<(), JsonRowError> {
+    fn end(&mut self) -> Result<(), ReadError> {
         let found = std::mem::take(&mut self.shape).dims();
         if !self.form.fits(&found) {
             let expected = self.form.expected_dimensions("");
-            return Err(JsonRowError::Shape { expected, found });
+            return Err(other_shape(&expected, &found));
         }
         self.count += 1;
         Ok(())
     }
 
     /// Stores an error in the row. The parser's own error has no details.
-    fn keep<T, E: Error>(&mut self, result: Result<T, JsonRowError>) -> Result<T, E> {
+    fn keep<T, E: Error>(&mut self, result: Result<T, ReadError>) -> Result<T, E> {
         let row = self.count;
         result.map_err(|error| {
-            self.wrong = Some(JsonError::Row { row, error }.into());
+            self.wrong = Some(error.at(format_args!("row {row}")));
             E::custom("")
         })
     }
@@ -93,9 +94,9 @@ struct NestedShape {
 }
 
 impl NestedShape {
-    fn open(&mut self, depth: usize) -> Result<(), JsonRowError> {
+    fn open(&mut self, depth: usize) -> Result<(), ReadError> {
         if self.numbers.is_some_and(|numbers| depth >= numbers) {
-            return Err(JsonRowError::Ragged);
+            return Err(ragged());
         }
         if self.lengths.len() == depth {
             self.lengths.push(None);
@@ -103,15 +104,15 @@ impl NestedShape {
         Ok(())
     }
 
-    fn number(&mut self, depth: usize) -> Result<(), JsonRowError> {
+    fn number(&mut self, depth: usize) -> Result<(), ReadError> {
         let known = self.numbers.unwrap_or(self.lengths.len());
         self.numbers = Some(known);
-        (known == depth).then_some(()).ok_or(JsonRowError::Ragged)
+        (known == depth).then_some(()).ok_or_else(ragged)
     }
 
-    fn close(&mut self, depth: usize, length: u64) -> Result<(), JsonRowError> {
+    fn close(&mut self, depth: usize, length: u64) -> Result<(), ReadError> {
         let known = *self.lengths[depth].get_or_insert(length);
-        (known == length).then_some(()).ok_or(JsonRowError::Ragged)
+        (known == length).then_some(()).ok_or_else(ragged)
     }
 
     fn dims(self) -> Vec<u64> {
@@ -119,16 +120,14 @@ impl NestedShape {
     }
 }
 
+fn ragged() -> ReadError {
+    ReadError::new("expected arrays of equal lengths and depths")
+}
+
 /// Reads an array of rows.
 pub(super) struct AllRows<'r, 'a>(pub &'r mut JsonRows<'a>);
 
-impl<'de> DeserializeSeed<'de> for AllRows<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+reads_itself!(AllRows<'_, '_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for AllRows<'_, '_> {
     type Value = ();
@@ -170,18 +169,11 @@ impl NestedNumbers<'_, '_> {
     }
 
     fn other<E: Error>(self, found: &str) -> Result<(), E> {
-        self.rows
-            .keep(Err(JsonRowError::NoNumber(found.to_owned())))
+        self.rows.keep(Err(ReadError::expected("a number", found)))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for NestedNumbers<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(NestedNumbers<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for NestedNumbers<'_, '_> {
     type Value = ();

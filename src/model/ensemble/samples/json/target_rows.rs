@@ -1,16 +1,17 @@
 //! Rows of targets in JSON: arrays of numbers or label names, or a single number.
 
-use std::fmt;
+use std::fmt::{self, Display};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::error::{JsonError, JsonRowError};
-use crate::ensemble::samples::error::SamplesError;
-use crate::ensemble::samples::target_rows::TargetRows;
-use crate::ensemble::samples::targets::{TargetColumns, TargetNumbers, Targets};
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::words;
 
-use super::shown;
+use crate::ensemble::samples::error::wrong_cell;
+use crate::ensemble::samples::target_rows::TargetRows;
+use crate::ensemble::samples::targets::{TargetColumns, TargetNumbers, Targets};
+
+use super::{other_shape, shown, too_long};
 
 /// The rows read.
 pub(super) struct JsonTargetRows<'a> {
@@ -21,7 +22,7 @@ pub(super) struct JsonTargetRows<'a> {
     /// Whether the row names labels.
     is_list: bool,
     /// The error in the current row, if it stopped the parser.
-    pub wrong: Option<SamplesError>,
+    pub wrong: Option<ReadError>,
 }
 
 impl<'a> JsonTargetRows<'a> {
@@ -40,10 +41,10 @@ impl<'a> JsonTargetRows<'a> {
         self.rows.finish()
     }
 
-    fn number(&mut self, number: f64) -> Result<(), SamplesError> {
+    fn number(&mut self, number: f64) -> Result<(), ReadError> {
         let count = self.rows.columns.count;
         if self.column == count {
-            return Err(self.row(JsonRowError::Long(count)));
+            return Err(self.row(too_long(count)));
         }
         if self.is_list || !self.rows.add(number as f32) {
             return Err(self.cell(words::number(number)));
@@ -52,31 +53,31 @@ impl<'a> JsonTargetRows<'a> {
         Ok(())
     }
 
-    fn name(&mut self, name: &str) -> Result<(), SamplesError> {
+    fn name(&mut self, name: &str) -> Result<(), ReadError> {
         let begins = self.column == 0;
         if let Some(class) = self.rows.columns.class(name) {
             return self.number(class.into());
         }
         if !self.rows.columns.are_labels() || !(begins || self.is_list) {
-            return Err(self.cell(format!("`{}`", shown(name))));
+            return Err(self.cell(format_args!("`{}`", shown(name))));
         }
         if begins {
             self.begin_list()?;
         }
         if !self.rows.name(name) {
-            return Err(self.cell(format!("`{}`", shown(name))));
+            return Err(self.cell(format_args!("`{}`", shown(name))));
         }
         self.column += 1;
         Ok(())
     }
 
-    fn begin_list(&mut self) -> Result<(), SamplesError> {
+    fn begin_list(&mut self) -> Result<(), ReadError> {
         self.is_list = true;
         self.rows.begin_list()
     }
 
     /// Ends a row.
-    fn end(&mut self) -> Result<(), SamplesError> {
+    fn end(&mut self) -> Result<(), ReadError> {
         let TargetColumns { count, .. } = self.rows.columns;
         if self.column == 0 && self.rows.columns.are_labels() {
             self.begin_list()?;
@@ -84,8 +85,8 @@ impl<'a> JsonTargetRows<'a> {
         if self.rows.columns.are_tokens() && self.column > 0 {
             self.rows.end_tokens(self.column)?;
         } else if !self.is_list && self.column < count {
-            let (expected, found) = (format!("[{count}]"), vec![self.column as u64]);
-            return Err(self.row(JsonRowError::Shape { expected, found }));
+            let shape = other_shape(&format!("[{count}]"), &[self.column as u64]);
+            return Err(self.row(shape));
         }
         (self.column, self.is_list) = (0, false);
         self.count += 1;
@@ -93,28 +94,23 @@ impl<'a> JsonTargetRows<'a> {
     }
 
     /// Returns an error of the row.
-    fn row(&self, error: JsonRowError) -> SamplesError {
-        let row = self.count;
-        JsonError::Row { row, error }.into()
+    fn row(&self, error: ReadError) -> ReadError {
+        error.at(format_args!("row {}", self.count))
     }
 
     /// Returns the error of a cell with another content.
-    fn cell(&self, found: String) -> SamplesError {
-        SamplesError::TargetValue {
-            row: self.count,
-            column: self.column,
-            expected: match self.is_list {
-                true => "the name of a label",
-                false => self.rows.columns.expected(),
-            },
-            found,
-        }
+    fn cell(&self, found: impl Display) -> ReadError {
+        let expected = match self.is_list {
+            true => "the name of a label",
+            false => self.rows.columns.expected(),
+        };
+        wrong_cell((self.count, self.column), expected, found)
     }
 
     /// Stores an error. The parser's own error has no details.
-    fn keep<E: Error>(&mut self, result: Result<(), SamplesError>) -> Result<(), E> {
+    fn keep<E: Error>(&mut self, result: Result<(), ReadError>) -> Result<(), E> {
         result.map_err(|error| {
-            self.wrong = Some(error.within("targets"));
+            self.wrong = Some(error.at("targets"));
             E::custom("")
         })
     }
@@ -152,18 +148,12 @@ impl TargetCells<'_, '_> {
     }
 
     fn other<E: Error>(self, found: &str) -> Result<(), E> {
-        let wrong = self.rows.cell(found.to_owned());
+        let wrong = self.rows.cell(found);
         self.rows.keep(Err(wrong))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for TargetCells<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(TargetCells<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for TargetCells<'_, '_> {
     type Value = ();

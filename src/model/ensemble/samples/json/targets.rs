@@ -5,9 +5,10 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
+use divisi_runtime::reading::ReadError;
+
 use crate::ensemble::boxes::TargetBox;
 use crate::ensemble::samples::boxes::{WrittenBox, of_sample};
-use crate::ensemble::samples::error::SamplesError;
 use crate::ensemble::samples::form::Classes;
 use crate::ensemble::samples::targets::{TargetForm, Targets};
 
@@ -26,7 +27,7 @@ pub(super) struct JsonBoxes<'a> {
     classes: Classes<'a>,
     found: Vec<Vec<TargetBox>>,
     /// The error in a box, if it stopped the parser.
-    wrong: Option<SamplesError>,
+    wrong: Option<ReadError>,
 }
 
 impl<'a> JsonTargets<'a> {
@@ -43,7 +44,7 @@ impl<'a> JsonTargets<'a> {
     }
 
     /// Takes the error in a target, if it stopped the parser.
-    pub(super) fn take_wrong(&mut self) -> Option<SamplesError> {
+    pub(super) fn take_wrong(&mut self) -> Option<ReadError> {
         match self {
             JsonTargets::Classes(labels) => labels.wrong.take(),
             JsonTargets::Rows(rows) => rows.wrong.take(),
@@ -64,13 +65,7 @@ impl<'a> JsonTargets<'a> {
 /// Reads an array of targets.
 pub(super) struct AllTargets<'r, 'a>(pub &'r mut JsonTargets<'a>);
 
-impl<'de> DeserializeSeed<'de> for AllTargets<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+reads_itself!(AllTargets<'_, '_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for AllTargets<'_, '_> {
     type Value = ();

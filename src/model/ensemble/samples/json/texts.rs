@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::error::JsonError;
-use crate::ensemble::samples::error::SamplesError;
+use divisi_runtime::reading::ReadError;
+
 use crate::ensemble::samples::form::SampleForm;
 use crate::ensemble::samples::rows::Samples;
 use crate::ensemble::samples::text::{TextInput, TextRows};
 
 use super::targets::{AllTargets, JsonTargets, OneTarget};
-use super::{parse, placed, shown};
+use super::{missing_field, parse, placed, repeated_field, unknown_field};
 
 /// The fields of a document as text.
 const FIELDS: &str = "`samples` (`texts`, `x`) and `labels` (`targets`, `y`)";
@@ -21,7 +21,7 @@ pub(in crate::ensemble::samples) fn texts(
     bytes: &[u8],
     form: &SampleForm<'_>,
     input: &TextInput,
-) -> Result<Samples, SamplesError> {
+) -> Result<Samples, ReadError> {
     let mut set = TextSet::new(form, input);
     let read = parse(bytes, TextDocument(&mut set));
     read.map_err(|e| set.error(1, &e))?;
@@ -33,7 +33,7 @@ pub(in crate::ensemble::samples) fn text_lines(
     bytes: &[u8],
     form: &SampleForm<'_>,
     input: &TextInput,
-) -> Result<Samples, SamplesError> {
+) -> Result<Samples, ReadError> {
     let mut set = TextSet::new(form, input);
     for (before, line) in bytes.split(|b| *b == b'\n').enumerate() {
         if !line.trim_ascii().is_empty() {
@@ -50,7 +50,7 @@ struct TextSet<'a> {
     targets: JsonTargets<'a>,
     has_targets: bool,
     /// The error in a sample or field, if it stopped the parser.
-    wrong: Option<SamplesError>,
+    wrong: Option<ReadError>,
 }
 
 impl<'a> TextSet<'a> {
@@ -70,19 +70,19 @@ impl<'a> TextSet<'a> {
 
     /// Stores the reason why the current sample is invalid. The parser's own error has no room for
     /// it.
-    fn fail<E: Error>(&mut self, error: impl Into<SamplesError>) -> E {
+    fn fail<E: Error>(&mut self, error: ReadError) -> E {
         let row = self.rows.len();
-        self.wrong = Some(error.into().within(format!("row {row}")));
+        self.wrong = Some(error.at(format_args!("row {row}")));
         E::custom("")
     }
 
     /// Returns the error that stopped the parser.
-    fn error(&mut self, line: usize, error: &serde_json::Error) -> SamplesError {
+    fn error(&mut self, line: usize, error: &serde_json::Error) -> ReadError {
         let known = self.wrong.take().or(self.targets.take_wrong());
         known.unwrap_or_else(|| placed(line, error))
     }
 
-    fn finish(self) -> Result<Samples, SamplesError> {
+    fn finish(self) -> Result<Samples, ReadError> {
         let samples = self.rows.finish()?;
         match self.has_targets {
             true => samples.with_targets(self.targets.finish()),
@@ -94,13 +94,7 @@ impl<'a> TextSet<'a> {
 /// Reads a whole document.
 struct TextDocument<'s, 'a>(&'s mut TextSet<'a>);
 
-impl<'de> DeserializeSeed<'de> for TextDocument<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(TextDocument<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for TextDocument<'_, '_> {
     type Value = ();
@@ -123,14 +117,7 @@ impl<'de> Visitor<'de> for TextDocument<'_, '_> {
                     map.next_value_seed(AllTargets(&mut set.targets))?;
                 }
                 other => {
-                    let found = shown(other);
-                    set.wrong = Some(
-                        JsonError::Field {
-                            expected: FIELDS,
-                            found,
-                        }
-                        .into(),
-                    );
+                    set.wrong = Some(unknown_field(FIELDS, other));
                     return Err(A::Error::custom(""));
                 }
             }
@@ -142,13 +129,7 @@ impl<'de> Visitor<'de> for TextDocument<'_, '_> {
 /// Reads an array of texts.
 struct AllTexts<'s, 'a>(&'s mut TextSet<'a>);
 
-impl<'de> DeserializeSeed<'de> for AllTexts<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
+reads_itself!(AllTexts<'_, '_>, deserialize_seq);
 
 impl<'de> Visitor<'de> for AllTexts<'_, '_> {
     type Value = ();
@@ -166,13 +147,7 @@ impl<'de> Visitor<'de> for AllTexts<'_, '_> {
 /// Reads a text, or an object of `text`, `text_pair` and a target. Other fields are ignored.
 struct OneText<'s, 'a>(&'s mut TextSet<'a>);
 
-impl<'de> DeserializeSeed<'de> for OneText<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+reads_itself!(OneText<'_, '_>, deserialize_any);
 
 impl<'de> Visitor<'de> for OneText<'_, '_> {
     type Value = ();
@@ -193,7 +168,7 @@ impl<'de> Visitor<'de> for OneText<'_, '_> {
                 "text" => text = Some(map.next_value::<String>()?),
                 "text_pair" => pair = map.next_value::<Option<String>>()?,
                 "label" | "target" | "y" if has_target => {
-                    return Err(set.fail(JsonError::RepeatedField("label")));
+                    return Err(set.fail(repeated_field("label")));
                 }
                 "label" | "target" | "y" => {
                     (set.has_targets, has_target) = (true, true);
@@ -204,7 +179,7 @@ impl<'de> Visitor<'de> for OneText<'_, '_> {
         }
         match text {
             Some(text) => set.take(&text, pair.as_deref()),
-            None => Err(set.fail(JsonError::MissingField("text"))),
+            None => Err(set.fail(missing_field("text"))),
         }
     }
 }

@@ -2,9 +2,12 @@
 
 mod header;
 
+use std::fmt::Display;
+
+use divisi_runtime::reading::ReadError;
 use divisi_runtime::words;
 
-use super::error::{BoxError, ClassError, SamplesError};
+use super::error::{many_samples, no_boxes_name, not_whole, wrong_cell};
 use super::form::{Classes, ImageLayout, MOST_BYTES, SampleForm};
 use super::rows::{SampleSource, Samples};
 use super::table::{Number, NumberTable};
@@ -13,19 +16,16 @@ use super::token_targets::MISSING;
 
 use header::Header;
 
-pub use header::NpyError;
-
 /// Reads samples.
-pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, ReadError> {
     let header = read(&bytes)?;
     check_shape(&header.dims, form)?;
     let table = table(header, bytes)?;
     let width = form.shape.elements();
     if let Some(at) = table.not_finite() {
-        return Err(SamplesError::NotFinite {
-            sample: at / width,
-            value: at % width,
-        });
+        let (sample, value) = (at / width, at % width);
+        let wrong = format_args!("value {value} is not a finite number");
+        return Err(ReadError::new(wrong).at(format_args!("sample {sample}")));
     }
     let rows = table.len() / width;
     Samples::from_source(
@@ -39,7 +39,7 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
 ///
 /// # Errors
 /// The bytes are not an array.
-pub(super) fn sample_dims(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
+pub(super) fn sample_dims(bytes: &[u8]) -> Result<Vec<usize>, ReadError> {
     let dims = read(bytes)?.dims;
     let rest = dims.get(1..).unwrap_or_default().iter();
     Ok(rest
@@ -48,19 +48,20 @@ pub(super) fn sample_dims(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
 }
 
 /// Reads only targets.
-pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, ReadError> {
     match form {
         TargetForm::Classes(classes) => labels(bytes, &classes).map(Targets::Classes),
         TargetForm::Rows(columns) => target_rows(bytes, columns),
-        TargetForm::Boxes(_) => Err(BoxError::Kind.into()),
+        TargetForm::Boxes(_) => Err(no_boxes_name()),
     }
 }
 
 /// Reads labels: whole numbers, or names of classes.
-fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, ReadError> {
     let header = read(&bytes)?;
     if !matches!(header.dims[..], [_] | [_, 1]) {
-        return Err(NpyError::LabelShape(header.dims).into());
+        let found = format_args!("{:?}", header.dims);
+        return Err(wrong("the shape [n], one label per sample", found));
     }
     if let Some(texts) = Texts::from_header(&header)? {
         return texts.labels(&header, &bytes, classes);
@@ -68,23 +69,28 @@ fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesEr
     let code = header.code.clone();
     let table = table(header, bytes).map_err(|error| match Number::written(&code) {
         Some(_) => error,
-        None => NpyError::LabelType(code),
+        None => {
+            let wrong = ReadError::expected("whole numbers or names of classes", code);
+            unreadable(wrong.at("labels"))
+        }
     })?;
     let labels = table.whole().into_iter().map(|number| match number {
         Ok(whole) => classes.numbered(whole),
-        Err(found) => Err(ClassError::NotWhole(words::number(found))),
+        Err(found) => Err(not_whole(found)),
     });
     in_rows(labels)
 }
 
 /// Reads rows of numbers: `[n, count]`, `[n]` for one column, `[n, height, width]` for masks, or
 /// rows with fewer tokens than the longest sample.
-fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
+fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, ReadError> {
     let header = read(&bytes)?;
     let count = columns.count;
     if !columns.fits(&header.dims) {
-        let found = header.dims;
-        return Err(NpyError::TargetShape { count, found }.into());
+        return Err(wrong(
+            format_args!("the shape [n, {count}], one row of targets per sample"),
+            format_args!("{:?}", header.dims),
+        ));
     }
     let found = match header.dims[..] {
         [_, found] if columns.are_tokens() => found as usize,
@@ -94,14 +100,10 @@ fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, Sa
     let mut values = Vec::with_capacity(table.len());
     table.read(0..table.len(), &mut values);
     for (at, value) in values.iter_mut().enumerate() {
-        *value = columns
-            .cell(*value)
-            .ok_or_else(|| SamplesError::TargetValue {
-                row: at / found,
-                column: at % found,
-                expected: columns.expected(),
-                found: words::number(f64::from(*value)),
-            })?;
+        *value = columns.cell(*value).ok_or_else(|| {
+            let number = words::number(f64::from(*value));
+            wrong_cell((at / found, at % found), columns.expected(), number)
+        })?;
     }
     Ok(Targets::Rows {
         width: count,
@@ -113,11 +115,11 @@ fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, Sa
 }
 
 /// Widens rows of `found` token classes to `count`.
-fn widened(values: &[f32], found: usize, count: usize) -> Result<Vec<f32>, SamplesError> {
+fn widened(values: &[f32], found: usize, count: usize) -> Result<Vec<f32>, ReadError> {
     let rows = values.len() / found;
     let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX) / size_of::<f32>() / count;
     if rows > most {
-        return Err(SamplesError::Many { most, found: rows });
+        return Err(many_samples(most, rows));
     }
     let mut wide = Vec::with_capacity(rows * count);
     for row in values.chunks_exact(found) {
@@ -129,48 +131,56 @@ fn widened(values: &[f32], found: usize, count: usize) -> Result<Vec<f32>, Sampl
 
 /// Collects labels, or returns the row of the first wrong label.
 fn in_rows(
-    labels: impl Iterator<Item = Result<usize, ClassError>>,
-) -> Result<Vec<usize>, SamplesError> {
+    labels: impl Iterator<Item = Result<usize, ReadError>>,
+) -> Result<Vec<usize>, ReadError> {
     let labels = labels
         .enumerate()
-        .map(|(row, label)| label.map_err(|error| SamplesError::Row { row, error }));
+        .map(|(row, label)| label.map_err(|error| error.at(format_args!("row {row}"))));
     labels.collect()
 }
 
-fn read(bytes: &[u8]) -> Result<Header, NpyError> {
-    let header = Header::read(bytes)?;
+fn read(bytes: &[u8]) -> Result<Header, ReadError> {
+    let header = Header::read(bytes).map_err(unreadable)?;
     // With one dimension both orders are the same.
     let several = header.dims.iter().filter(|d| **d > 1).count() > 1;
     if header.fortran && several {
-        return Err(NpyError::FortranOrder);
+        let found = "Fortran order: save numpy.ascontiguousarray(x)";
+        return Err(wrong("C order", found));
     }
     Ok(header)
 }
 
-fn table(header: Header, bytes: Vec<u8>) -> Result<NumberTable, NpyError> {
+fn unreadable(error: ReadError) -> ReadError {
+    error.at("not a readable .npy file")
+}
+
+/// Returns the error of an array that the reader does not take.
+fn wrong(expected: impl Display, found: impl Display) -> ReadError {
+    unreadable(ReadError::expected(expected, found))
+}
+
+fn table(header: Header, bytes: Vec<u8>) -> Result<NumberTable, ReadError> {
     let Some((number, big)) = Number::written(&header.code) else {
-        return Err(unknown(header.code));
+        return Err(unknown(&header.code));
     };
     let found = bytes.len() - header.start;
     let expected = header.values.checked_mul(number.bytes());
     if expected != Some(found) {
         return Err(other_size(expected, found));
     }
-    NumberTable::new(bytes, header.start, header.values, number, big).ok_or(NpyError::Truncated)
+    let table = NumberTable::new(bytes, header.start, header.values, number, big);
+    table.ok_or_else(|| unreadable(ReadError::new("truncated")))
 }
 
 /// Returns the error of a file with too few or too many bytes.
-fn other_size(expected: Option<usize>, found: usize) -> NpyError {
+fn other_size(expected: Option<usize>, found: usize) -> ReadError {
     let expected = expected.unwrap_or(usize::MAX);
     let how = match found < expected {
         true => "truncated",
         false => "more than one array",
     };
-    NpyError::Size {
-        how,
-        expected,
-        found,
-    }
+    let wrong = ReadError::expected(format_args!("{expected} bytes of data"), found);
+    unreadable(wrong.at(how))
 }
 
 /// Texts of one length.
@@ -185,7 +195,7 @@ struct Texts {
 
 impl Texts {
     /// Returns the form of a file's texts, or `None` if it does not contain texts.
-    fn from_header(header: &Header) -> Result<Option<Self>, NpyError> {
+    fn from_header(header: &Header) -> Result<Option<Self>, ReadError> {
         let code = header.code.as_str();
         let big = code.starts_with('>');
         let kind = code.trim_start_matches(['<', '>', '|']);
@@ -196,8 +206,8 @@ impl Texts {
         };
         let size = length.parse().ok().and_then(|n: usize| n.checked_mul(unit));
         match size {
-            None => Err(NpyError::TextType(code.to_owned())),
-            Some(0) => Err(NpyError::EmptyTexts),
+            None => Err(wrong("names of classes", code)),
+            Some(0) => Err(wrong("names of classes", "empty texts")),
             Some(size) => Ok(Some(Texts { unit, size, big })),
         }
     }
@@ -207,11 +217,11 @@ impl Texts {
         header: &Header,
         bytes: &[u8],
         classes: &Classes<'_>,
-    ) -> Result<Vec<usize>, SamplesError> {
+    ) -> Result<Vec<usize>, ReadError> {
         let data = &bytes[header.start..];
         let expected = header.values.checked_mul(self.size);
         if expected != Some(data.len()) {
-            return Err(other_size(expected, data.len()).into());
+            return Err(other_size(expected, data.len()));
         }
         let texts = data.chunks_exact(self.size);
         in_rows(texts.map(|text| classes.named(&self.text(text))))
@@ -246,7 +256,7 @@ fn unicode(text: &[u8], big: bool) -> String {
 }
 
 /// Returns the error of an unsupported type.
-fn unknown(code: String) -> NpyError {
+fn unknown(code: &str) -> ReadError {
     let known = Number::ALL.map(|(.., words)| words).join(", ");
     let advice = match code.trim_start_matches(['<', '>', '|']) {
         // The code that ml_dtypes writes. The .npy format has no name for bfloat16.
@@ -254,15 +264,14 @@ fn unknown(code: String) -> NpyError {
         code if code.starts_with('O') => "; Python objects are not supported: save numbers",
         _ => "",
     };
-    NpyError::NumberType {
-        known,
-        code,
-        advice,
-    }
+    wrong(
+        format_args!("one of {known}"),
+        format_args!("{code}{advice}"),
+    )
 }
 
 /// Checks the shape of all samples together.
-fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), NpyError> {
+fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), ReadError> {
     let fits = |form: &SampleForm<'_>| dims.split_first().is_some_and(|(_, d)| form.fits(d));
     if fits(form) {
         return Ok(());
@@ -275,11 +284,11 @@ fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), NpyError> {
         true => format!("; is its layout {}?", layout.name()),
         false => String::new(),
     };
-    Err(NpyError::Shape {
-        expected: form.expected_dimensions("n, "),
-        found: dims.to_vec(),
-        advice,
-    })
+    let expected = form.expected_dimensions("n, ");
+    Err(wrong(
+        format_args!("the shape {expected}"),
+        format_args!("{dims:?}{advice}"),
+    ))
 }
 
 /// Returns the bytes of an `.npy` file of float32, little endian, with shape `dims`.

@@ -2,8 +2,9 @@
 
 use csv::StringRecord;
 
-use crate::ensemble::samples::csv::each;
-use crate::ensemble::samples::error::SamplesError;
+use divisi_runtime::reading::ReadError;
+
+use crate::ensemble::samples::csv::{LABEL, each};
 use crate::ensemble::samples::form::{Classes, SampleForm};
 use crate::ensemble::samples::rows::Samples;
 use crate::ensemble::samples::target_rows::CsvTargets;
@@ -15,21 +16,21 @@ use super::rows::TextRows;
 /// The mark that some programs write at the beginning of a text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
+/// The maximum number of column names in a message.
+const SHOWN_COLUMNS: usize = 8;
+
 /// Reads a text from each line. Ignores empty lines at the end.
 pub(in crate::ensemble::samples) fn lines(
     bytes: &[u8],
     input: &TextInput,
-) -> Result<Samples, SamplesError> {
+) -> Result<Samples, ReadError> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut rows = TextRows::new(input);
     for (before, line) in bytes.trim_ascii_end().split(|b| *b == b'\n').enumerate() {
-        let wrong = |reason: String| SamplesError::Line {
-            line: before as u64 + 1,
-            reason,
-        };
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let text = str::from_utf8(line).map_err(|_| wrong("expected UTF-8 text".into()))?;
-        rows.take(text, None).map_err(|e| wrong(e.to_string()))?;
+        let text = str::from_utf8(line).map_err(|_| ReadError::new("expected UTF-8 text"));
+        let taken = text.and_then(|text| rows.take(text, None));
+        taken.map_err(|e| e.at(format_args!("line {}", before + 1)))?;
     }
     rows.finish()
 }
@@ -40,12 +41,9 @@ pub(in crate::ensemble::samples) fn csv(
     bytes: &[u8],
     form: &SampleForm<'_>,
     input: &TextInput,
-) -> Result<Samples, SamplesError> {
+) -> Result<Samples, ReadError> {
     let begin = |header| CsvTexts::begin(&header, form, input);
-    let read = each(bytes, begin, |texts, line, record| {
-        let taken = texts.take(record);
-        taken.map_err(|reason| SamplesError::Line { line, reason })
-    })?;
+    let read = each(bytes, begin, CsvTexts::take)?;
     let samples = read.rows.finish()?;
     match read.targets {
         TextTargets::None => Ok(samples),
@@ -84,10 +82,10 @@ impl<'a> CsvTexts<'a> {
         header: &StringRecord,
         form: &SampleForm<'a>,
         input: &'a TextInput,
-    ) -> Result<Self, SamplesError> {
+    ) -> Result<Self, ReadError> {
         let names: Vec<&str> = header.iter().map(str::trim).collect();
         let column = |wanted: &str| names.iter().position(|name| *name == wanted);
-        let text = column("text").ok_or_else(|| SamplesError::no_text(&names))?;
+        let text = column("text").ok_or_else(|| no_text(&names))?;
         Ok(CsvTexts {
             columns: names.len(),
             text,
@@ -97,16 +95,23 @@ impl<'a> CsvTexts<'a> {
         })
     }
 
-    fn take(&mut self, record: &StringRecord) -> Result<(), String> {
+    fn take(&mut self, record: &StringRecord) -> Result<(), ReadError> {
         if record.len() != self.columns {
-            let (expected, found) = (self.columns, record.len());
-            return Err(format!("expected {expected} columns, found {found}"));
+            let expected = format_args!("{} columns", self.columns);
+            return Err(ReadError::expected(expected, record.len()));
         }
         let pair = self.pair.map(|column| &record[column]);
         let taken = self.rows.take(&record[self.text], pair);
-        taken.map_err(|e| format!("column text: {e}"))?;
+        taken.map_err(|e| e.at("column text"))?;
         self.targets.take(record)
     }
+}
+
+/// Returns the error of a table with only these columns.
+fn no_text(columns: &[&str]) -> ReadError {
+    let shown = columns.iter().take(SHOWN_COLUMNS);
+    let shown: Vec<String> = shown.map(|name| name.escape_debug().to_string()).collect();
+    ReadError::expected("a header with a column `text`", shown.join(", "))
 }
 
 impl<'a> TextTargets<'a> {
@@ -133,7 +138,7 @@ impl<'a> TextTargets<'a> {
         }
     }
 
-    fn take(&mut self, record: &StringRecord) -> Result<(), String> {
+    fn take(&mut self, record: &StringRecord) -> Result<(), ReadError> {
         match self {
             TextTargets::None => Ok(()),
             TextTargets::Labels {
@@ -142,13 +147,10 @@ impl<'a> TextTargets<'a> {
                 found,
             } => {
                 let label = classes.named(&record[*column]);
-                found.push(label.map_err(|why| format!("column label: {why}"))?);
+                found.push(label.map_err(|e| e.at(LABEL))?);
                 Ok(())
             }
-            TextTargets::Rows { first, columns } => {
-                let taken = columns.take(record.iter().skip(*first));
-                taken.map_err(|why| why.to_string())
-            }
+            TextTargets::Rows { first, columns } => columns.take(record.iter().skip(*first)),
         }
     }
 }

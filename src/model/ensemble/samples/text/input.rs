@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokenizers::Encoding;
 
-use super::error::TextError;
+use divisi_runtime::reading::ReadError;
+
 use super::tokenizer::TextTokenizer;
 
 /// The kind of a tensor: its content for each token.
@@ -107,7 +108,7 @@ impl TextInput {
         text: &str,
         pair: Option<&str>,
         rows: &mut Vec<f32>,
-    ) -> Result<bool, TextError> {
+    ) -> Result<bool, ReadError> {
         let (encoding, cut) = self.tokenizer.encode(text, pair)?;
         let (padding, length) = (self.tokenizer.padding(), self.tokenizer.length());
         if self.varies {

@@ -1,9 +1,11 @@
 //! Checks that a tokenizer's work is bounded and reproducible, which its file could violate: the
 //! growth of a text by its steps, the length of words that it splits, and random results.
 
+use std::fmt::Display;
+
 use serde_json::Value;
 
-use super::error::TextError;
+use divisi_runtime::reading::ReadError;
 
 /// The maximum factor by which the steps of a tokenizer may lengthen a text. ALBERT's six steps
 /// reach 1452 by the figures of [`growth`].
@@ -33,15 +35,20 @@ pub(super) fn beginning(text: &str, length: usize) -> (&str, bool) {
     (&text[..end], end < text.len())
 }
 
+/// Returns the error of a file that is not a tokenizer.
+pub(super) fn not_tokenizer(reason: impl Display) -> ReadError {
+    ReadError::new(reason).at("expected a tokenizer.json of Hugging Face's tokenizers")
+}
+
 /// Checks that the work of the tokenizer in `text` is bounded and reproducible.
 ///
 /// # Errors
 /// The text is not valid JSON, or the tokenizer's work is unbounded or not reproducible.
-pub(super) fn check(text: &str) -> Result<(), TextError> {
+pub(super) fn check(text: &str) -> Result<(), ReadError> {
     let parsed: Result<Value, _> = serde_json::from_str(text);
-    let file = parsed.map_err(|e| TextError::Unreadable(e.to_string()))?;
+    let file = parsed.map_err(not_tokenizer)?;
     match of_model(&file["model"]).or_else(|| of_steps(&file)) {
-        Some(why) => Err(TextError::Unbounded(why)),
+        Some(why) => Err(ReadError::new(why)),
         None => Ok(()),
     }
 }

@@ -1,10 +1,11 @@
 //! Texts and their rows, collected one by one.
 
-use crate::ensemble::samples::error::SamplesError;
+use divisi_runtime::reading::ReadError;
+
+use crate::ensemble::samples::error::{many_samples, no_memory};
 use crate::ensemble::samples::form::MOST_BYTES;
 use crate::ensemble::samples::rows::Samples;
 
-use super::error::TextError;
 use super::input::TextInput;
 
 /// The text of a sample.
@@ -47,7 +48,7 @@ impl<'a> TextRows<'a> {
         &mut self,
         text: &str,
         pair: Option<&str>,
-    ) -> Result<(), SamplesError> {
+    ) -> Result<(), ReadError> {
         self.reserve()?;
         let pair = pair.filter(|pair| !pair.trim().is_empty());
         let is_cut = self.input.write_row(text, pair, &mut self.values)?;
@@ -60,31 +61,25 @@ impl<'a> TextRows<'a> {
     }
 
     /// Allocates the memory of a row. A short text becomes a long row.
-    fn reserve(&mut self) -> Result<(), SamplesError> {
+    fn reserve(&mut self) -> Result<(), ReadError> {
         let width = self.input.width();
         let row = (width * size_of::<f32>()).max(1) as u64;
         let most = usize::try_from(MOST_BYTES / row).unwrap_or(usize::MAX);
         let found = self.len() + 1;
         if found > most {
-            return Err(SamplesError::Many { most, found });
+            return Err(many_samples(most, found));
         }
         let taken = self.values.try_reserve(width);
-        taken.map_err(|_| SamplesError::Memory { samples: found })
+        taken.map_err(|_| no_memory(found))
     }
 
     /// Returns the samples.
     ///
     /// # Errors
     /// There are no samples.
-    pub(in crate::ensemble::samples) fn finish(mut self) -> Result<Samples, SamplesError> {
+    pub(in crate::ensemble::samples) fn finish(mut self) -> Result<Samples, ReadError> {
         self.values.shrink_to_fit();
         let samples = Samples::new(self.values, self.input.width(), None)?;
         Ok(samples.with_texts(self.texts))
-    }
-}
-
-impl From<TextError> for SamplesError {
-    fn from(error: TextError) -> Self {
-        SamplesError::Text(error)
     }
 }

@@ -1,16 +1,18 @@
 //! A `tokenizer.json` of Hugging Face's tokenizers. The file may be damaged or hostile: it is read
 //! within limits, and panics of the library become errors.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use thiserror::Error;
 use tokenizers::{
     EncodeInput, Encoding, PostProcessor, Tokenizer, TruncationDirection, TruncationParams,
     TruncationStrategy,
 };
 
-use super::error::TextError;
-use super::limits;
+use divisi_runtime::reading::ReadError;
+
+use super::limits::{self, not_tokenizer};
 
 /// The maximum number of bytes of a file. A larger file is treated as a mistake.
 pub const MOST_TOKENIZER: u64 = 64 << 20;
@@ -20,6 +22,17 @@ const PADDING: [&str; 2] = ["[PAD]", "<pad>"];
 
 /// The maximum number of characters of the library's messages in an error.
 const SHOWN: usize = 160;
+
+/// The reason why there is no tokenizer of a length.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TokenizerError {
+    /// The file is not a tokenizer, or its work is unbounded or not reproducible.
+    #[error(transparent)]
+    File(#[from] ReadError),
+    /// The length is too short for the tokens that the tokenizer adds.
+    #[error(transparent)]
+    Length(ReadError),
+}
 
 /// A tokenizer that cuts texts to a length.
 pub struct TextTokenizer {
@@ -37,14 +50,14 @@ impl TextTokenizer {
     /// # Errors
     /// The text is not a tokenizer, its work is unbounded, or the length is too short for the
     /// tokens that it adds.
-    pub fn parse(text: &str, length: usize) -> Result<Self, TextError> {
+    pub fn parse(text: &str, length: usize) -> Result<Self, TokenizerError> {
         limits::check(text)?;
         let read = || text.parse::<Tokenizer>().map_err(|e| shown(&e.to_string()));
         let read = caught(read).unwrap_or_else(Err);
-        let mut tokenizer = read.map_err(TextError::Unreadable)?;
+        let mut tokenizer = read.map_err(not_tokenizer)?;
         let vocabulary = tokenizer.get_vocab(true);
         let Some(highest) = vocabulary.values().copied().max() else {
-            return Err(TextError::Unreadable("its vocabulary is empty".into()));
+            return Err(not_tokenizer("its vocabulary is empty").into());
         };
         let written = tokenizer.get_padding().map(|padding| padding.pad_id);
         let known = || {
@@ -54,8 +67,7 @@ impl TextTokenizer {
         };
         let padding = written.or_else(known).unwrap_or(0);
         if padding > highest {
-            let (found, most) = (padding, highest);
-            return Err(TextError::Beyond { found, most });
+            return Err(beyond(padding, highest).into());
         }
         tokenizer.with_padding(None);
         cut_to(&mut tokenizer, length)?;
@@ -100,7 +112,7 @@ impl TextTokenizer {
     ///
     /// # Errors
     /// A text is empty, or the tokenizer fails on it.
-    pub fn encode(&self, text: &str, pair: Option<&str>) -> Result<(Encoding, bool), TextError> {
+    pub fn encode(&self, text: &str, pair: Option<&str>) -> Result<(Encoding, bool), ReadError> {
         self.encoded(text, pair, |input| self.tokenizer.encode_fast(input, true))
     }
 
@@ -109,7 +121,7 @@ impl TextTokenizer {
     ///
     /// # Errors
     /// As for [`TextTokenizer::encode`].
-    pub fn pieces(&self, text: &str, pair: Option<&str>) -> Result<Vec<String>, TextError> {
+    pub fn pieces(&self, text: &str, pair: Option<&str>) -> Result<Vec<String>, ReadError> {
         let (encoding, _) = self.encoded(text, pair, |input| self.tokenizer.encode(input, true))?;
         let added = encoding.get_special_tokens_mask();
         let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
@@ -130,9 +142,9 @@ impl TextTokenizer {
         text: &str,
         pair: Option<&str>,
         encode: impl FnOnce(EncodeInput<'_>) -> tokenizers::Result<Encoding>,
-    ) -> Result<(Encoding, bool), TextError> {
+    ) -> Result<(Encoding, bool), ReadError> {
         if text.trim().is_empty() {
-            return Err(TextError::Empty);
+            return Err(ReadError::new("expected a non-empty text"));
         }
         let (text, cut) = limits::beginning(text, self.length);
         let pair = pair.map(|pair| limits::beginning(pair, self.length));
@@ -141,7 +153,7 @@ impl TextTokenizer {
             None => text.into(),
         };
         let encoded = caught(|| encode(input)).map(|made| made.map_err(|e| shown(&e.to_string())));
-        let encoding = encoded.unwrap_or_else(Err).map_err(TextError::Failed)?;
+        let encoding = encoded.unwrap_or_else(Err).map_err(failed)?;
         let cut = cut || pair.is_some_and(|(_, cut)| cut);
         self.check(&encoding)?;
         let cut = cut || !encoding.get_overflowing().is_empty();
@@ -149,20 +161,17 @@ impl TextTokenizer {
     }
 
     /// Checks constraints that the tokenizer's own rules may violate.
-    fn check(&self, encoding: &Encoding) -> Result<(), TextError> {
+    fn check(&self, encoding: &Encoding) -> Result<(), ReadError> {
         let (ids, types) = (encoding.get_ids(), encoding.get_type_ids());
         if ids.is_empty() {
-            return Err(TextError::NoTokens);
+            return Err(ReadError::new("the tokenizer finds no token in the text"));
         }
         if ids.len() > self.length || types.len() != ids.len() {
             let why = format!("{} tokens, but only {} fit", ids.len(), self.length);
-            return Err(TextError::Failed(why));
+            return Err(failed(why));
         }
         match ids.iter().copied().find(|id| *id > self.highest) {
-            Some(found) => Err(TextError::Beyond {
-                found,
-                most: self.highest,
-            }),
+            Some(found) => Err(beyond(found, self.highest)),
             None => Ok(()),
         }
     }
@@ -180,18 +189,16 @@ impl fmt::Debug for TextTokenizer {
 
 /// Cuts texts to `length` tokens: the longer text of a pair first, as Hugging Face's
 /// `truncation=True` does.
-fn cut_to(tokenizer: &mut Tokenizer, length: usize) -> Result<(), TextError> {
+fn cut_to(tokenizer: &mut Tokenizer, length: usize) -> Result<(), TokenizerError> {
     let processor = tokenizer.get_post_processor();
     let added = processor.map_or(0, |p| p.added_tokens(false).max(p.added_tokens(true)));
     // Room for one token of each text of a pair.
     let least = added.saturating_add(2);
     if length < least {
-        let found = length;
-        return Err(TextError::Short {
-            least,
-            added,
-            found,
-        });
+        let expected =
+            format_args!("at least {least}, since the tokenizer adds {added} tokens of its own");
+        let short = ReadError::expected(expected, length);
+        return Err(TokenizerError::Length(short));
     }
     let params = TruncationParams {
         direction: TruncationDirection::Right,
@@ -200,8 +207,19 @@ fn cut_to(tokenizer: &mut Tokenizer, length: usize) -> Result<(), TextError> {
         stride: 0,
     };
     let cut = tokenizer.with_truncation(Some(params));
-    let cut = cut.map(drop);
-    cut.map_err(|e| TextError::Unreadable(shown(&e.to_string())))
+    cut.map_err(|e| not_tokenizer(shown(&e.to_string())))?;
+    Ok(())
+}
+
+fn failed(reason: impl Display) -> ReadError {
+    ReadError::new(reason).at("the tokenizer fails")
+}
+
+/// Returns the error of a token that is not in the vocabulary. A tokenizer's own rules may add one.
+fn beyond(found: u32, most: u32) -> ReadError {
+    ReadError::new(format_args!(
+        "the tokenizer makes token {found}, but its vocabulary ends at {most}"
+    ))
 }
 
 /// Runs library code that may panic, because it unwraps fields that a damaged file lacks.

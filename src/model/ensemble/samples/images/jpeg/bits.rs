@@ -110,7 +110,7 @@ impl<'a> BitReader<'a> {
     pub(super) fn or_end(&self, error: ScanFault) -> JpegError {
         match self.is_at_end && self.count < 16 {
             true => self.end(),
-            false => error.into(),
+            false => JpegError::Scan(error),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> BitReader<'a> {
     #[cold]
     pub(super) fn end(&self) -> JpegError {
         match self.marker() {
-            Some(_) => ScanFault::End.into(),
+            Some(_) => JpegError::Scan(ScanFault::End),
             None => JpegError::Cut,
         }
     }
@@ -133,7 +133,8 @@ impl<'a> BitReader<'a> {
     pub(super) fn restart(&mut self, number: u8) -> Result<(), JpegError> {
         let mut segments = Segments::from_rest(self.rest());
         if segments.marker()? != 0xd0 + number {
-            return Err(JpegError::Restart(number));
+            let wrong = format_args!("a scan is damaged: expected marker RST{number}");
+            return Err(JpegError::new(wrong));
         }
         *self = BitReader::new(segments.rest());
         Ok(())

@@ -1,7 +1,6 @@
 //! The frame of a JPEG: its size and its colour components.
 
-use super::super::error::ImageError;
-use super::super::pixels::check_size;
+use super::super::pixels::{check_size, short_file};
 use super::error::JpegError;
 
 /// The frame of a JPEG. Pairs are in the order rows, columns.
@@ -36,16 +35,19 @@ impl JpegFrame {
     pub(super) fn read(marker: u8, content: &[u8]) -> Result<Self, JpegError> {
         let is_progressive = is_progressive(marker)?;
         let &[bits, y1, y0, x1, x0, count, ref components @ ..] = content else {
-            return Err(JpegError::Segment(marker));
+            return Err(JpegError::segment(marker));
         };
         if bits != 8 {
-            return Err(JpegError::Bits(bits));
+            return Err(JpegError::expected("8 bits per sample (marker SOF)", bits));
         }
         if !matches!(count, 1 | 3 | 4) {
-            return Err(JpegError::Components(count));
+            return Err(JpegError::expected(
+                "1, 3 or 4 colour components (marker SOF)",
+                count,
+            ));
         }
         if components.len() != 3 * usize::from(count) {
-            return Err(JpegError::Segment(marker));
+            return Err(JpegError::segment(marker));
         }
         let size = [[y1, y0], [x1, x0]].map(|side| usize::from(u16::from_be_bytes(side)));
         Self::new(is_progressive, checked(size)?, components)
@@ -66,11 +68,10 @@ impl JpegFrame {
             let read = frame.component(component).ok_or_else(|| {
                 let [down, across] = both(component[1]);
                 let component = at + 1;
-                JpegError::Sampling {
-                    component,
-                    across,
-                    down,
-                }
+                JpegError::new(format_args!(
+                    "component {component}: expected sampling factors from 1 to 4 that divide the \
+                     image's largest factors, found {across}x{down}"
+                ))
             });
             frame.components.push(read?);
         }
@@ -99,8 +100,8 @@ impl JpegFrame {
         let blocks = |c: &JpegComponent| c.blocks[0] * c.blocks[1];
         let blocks: usize = self.components.iter().map(blocks).sum();
         let pixels = self.size[0] * self.size[1];
-        let claim = ImageError::Claim { bytes, pixels };
-        (blocks <= 8 * bytes).then_some(()).ok_or(claim.into())
+        let fits = (blocks <= 8 * bytes).then_some(());
+        fits.ok_or_else(|| short_file(pixels, bytes).into())
     }
 }
 
@@ -113,17 +114,27 @@ fn is_progressive(marker: u8) -> Result<bool, JpegError> {
     match marker {
         0xc0 | 0xc1 => Ok(false),
         0xc2 => Ok(true),
-        0xc3 => Err(JpegError::Process("lossless coding (marker SOF3)")),
-        0xc9 => Err(JpegError::Process("arithmetic coding (marker SOF9)")),
-        0xca => Err(JpegError::Process("arithmetic coding (marker SOF10)")),
-        0xcb => Err(JpegError::Process("arithmetic coding (marker SOF11)")),
-        _ => Err(JpegError::Process("hierarchical coding (marker SOF)")),
+        0xc3 => Err(other_coding("lossless coding (marker SOF3)")),
+        0xc9 => Err(other_coding("arithmetic coding (marker SOF9)")),
+        0xca => Err(other_coding("arithmetic coding (marker SOF10)")),
+        0xcb => Err(other_coding("arithmetic coding (marker SOF11)")),
+        _ => Err(other_coding("hierarchical coding (marker SOF)")),
     }
+}
+
+fn other_coding(found: &str) -> JpegError {
+    JpegError::expected(
+        "a baseline or progressive JPEG with Huffman codes (marker SOF0, 1 or 2)",
+        found,
+    )
 }
 
 fn checked([height, width]: [usize; 2]) -> Result<[usize; 2], JpegError> {
     if height == 0 || width == 0 {
-        return Err(JpegError::NoSize { width, height });
+        return Err(JpegError::new(format_args!(
+            "expected a size above 0 (marker SOF), found {width}×{height}; a height in marker DNL \
+             is not supported"
+        )));
     }
     check_size(width, height)?;
     Ok([height, width])

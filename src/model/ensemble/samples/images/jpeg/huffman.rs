@@ -27,7 +27,7 @@ impl HuffmanTable {
             symbols: [0; 256],
         };
         let room = table.symbols.get_mut(..symbols.len());
-        room.ok_or(JpegError::Codes)?.copy_from_slice(symbols);
+        room.ok_or_else(JpegError::codes)?.copy_from_slice(symbols);
         let (mut code, mut at) = (0_usize, 0_usize);
         for length in 1..=16 {
             let count = usize::from(counts[length - 1]);
@@ -35,7 +35,7 @@ impl HuffmanTable {
             table.fill_short(length, code, &symbols[at..at + count]);
             (code, at) = (code + count, at + count);
             if code > 1 << length {
-                return Err(JpegError::Codes);
+                return Err(JpegError::codes());
             }
             table.ends[length] = code << (16 - length);
             code <<= 1;

@@ -32,7 +32,8 @@ use segments::Segments;
 use tables::JpegTables;
 use upsample::EnlargedRows;
 
-use super::error::ImageError;
+use divisi_runtime::reading::ReadError;
+
 use super::pixels::{DecodedImage, zeros};
 
 /// The maximum number of scans of a JPEG. Each scan may need a pass over all blocks. Usual files
@@ -40,7 +41,7 @@ use super::pixels::{DecodedImage, zeros};
 const MOST_SCANS: usize = 500;
 
 /// Decodes a JPEG.
-pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ReadError> {
     let reader = JpegReader {
         bytes,
         segments: Segments::of_file(bytes),
@@ -80,8 +81,8 @@ impl<'a> JpegReader<'a> {
         loop {
             match self.segment() {
                 Ok(true) => {}
-                Ok(false) => return self.image.ok_or(JpegError::NoScan),
-                Err(JpegError::Cut) if self.scans == 0 => return Err(JpegError::NoScan),
+                Ok(false) => return self.image.ok_or_else(JpegError::no_scan),
+                Err(JpegError::Cut) if self.scans == 0 => return Err(JpegError::no_scan()),
                 Err(error) => return Err(error),
             }
         }
@@ -97,7 +98,11 @@ impl<'a> JpegReader<'a> {
                 let content = self.segments.content(marker)?;
                 self.content(marker, content)?;
             }
-            marker => return Err(JpegError::Marker(marker)),
+            marker => {
+                return Err(JpegError::new(format_args!(
+                    "unexpected marker FF{marker:02X}"
+                )));
+            }
         }
         Ok(true)
     }
@@ -107,7 +112,7 @@ impl<'a> JpegReader<'a> {
             markers::DHT => self.tables.read_codes(content)?,
             markers::DQT => self.tables.read_steps(content)?,
             markers::DRI => {
-                let interval = content.try_into().map_err(|_| JpegError::Segment(marker))?;
+                let interval = content.try_into().map_err(|_| JpegError::segment(marker))?;
                 self.restart = usize::from(u16::from_be_bytes(interval));
             }
             markers::APP0 => self.marks.read_app0(content),
@@ -125,7 +130,7 @@ impl<'a> JpegReader<'a> {
 
     fn begin(&mut self, frame: JpegFrame) -> Result<(), JpegError> {
         if self.image.is_some() {
-            return Err(JpegError::Header("two frames before it"));
+            return Err(JpegError::header("two frames before it"));
         }
         frame.check_claim(self.bytes.len())?;
         let components = frame.components.iter();
@@ -141,14 +146,15 @@ impl<'a> JpegReader<'a> {
     fn scan(&mut self, content: &[u8]) -> Result<(), JpegError> {
         self.scans += 1;
         if self.scans > MOST_SCANS {
-            return Err(JpegError::Scans(MOST_SCANS));
+            let wrong = format_args!("expected at most {MOST_SCANS} scans (marker SOS)");
+            return Err(JpegError::new(wrong));
         }
         let image = self.image.as_mut();
         let JpegImage {
             frame,
             colours,
             data,
-        } = image.ok_or(JpegError::Header("no frame before it"))?;
+        } = image.ok_or_else(|| JpegError::header("no frame before it"))?;
         colours.get_or_insert_with(|| JpegColours::new(frame, &self.marks));
         let header = ScanHeader::read(content, frame)?;
         let rest = self.segments.rest();
@@ -161,7 +167,7 @@ impl<'a> JpegReader<'a> {
 impl JpegImage {
     fn finish(self) -> Result<DecodedImage, JpegError> {
         let frame = self.frame;
-        let colours = self.colours.ok_or(JpegError::NoScan)?;
+        let colours = self.colours.ok_or_else(JpegError::no_scan)?;
         let [height, width] = frame.size;
         let channels = colours.channels();
         let mut components = Vec::new();

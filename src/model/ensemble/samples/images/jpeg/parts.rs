@@ -1,7 +1,8 @@
 //! The samples of a component, collected from scans.
 
-use super::super::error::ImageError;
-use super::super::pixels::zeros;
+use divisi_runtime::reading::ReadError;
+
+use super::super::pixels::{no_memory, zeros};
 use super::blocks::{Block, Share};
 use super::error::JpegError;
 use super::frame::{JpegComponent, JpegFrame};
@@ -65,9 +66,9 @@ impl ComponentData {
             match (*open, high) {
                 (None, 0) => {}
                 (Some(low), 1..) if low == high => {}
-                (Some(_), 0) => return Err(JpegError::Header("what an earlier scan holds")),
+                (Some(_), 0) => return Err(JpegError::header("what an earlier scan holds")),
                 _ => {
-                    return Err(JpegError::Header(
+                    return Err(JpegError::header(
                         "bits that do not follow an earlier scan's",
                     ));
                 }
@@ -94,10 +95,14 @@ impl ComponentData {
 
     /// Returns the samples of the component with this number in its frame.
     pub(super) fn finish(mut self, number: usize) -> Result<ComponentSamples, JpegError> {
-        let steps = self.steps.ok_or(JpegError::Missing(number))?;
+        let steps = self
+            .steps
+            .ok_or_else(|| JpegError::new(format_args!("no scan holds component {number}")))?;
         // libjpeg guesses missing bits of the first ten coefficients. This decoder does not.
         if self.open[..10].iter().any(|open| *open != Some(0)) {
-            return Err(JpegError::Incomplete(number));
+            return Err(JpegError::new(format_args!(
+                "the scans of component {number} are incomplete: coefficients are missing or coarse"
+            )));
         }
         let columns = self.samples.width / SIDE;
         for (at, block) in self.blocks.iter().enumerate() {
@@ -127,10 +132,10 @@ impl ComponentSamples {
     }
 }
 
-fn empty_blocks(count: usize) -> Result<Vec<Block>, ImageError> {
+fn empty_blocks(count: usize) -> Result<Vec<Block>, ReadError> {
     let mut blocks = Vec::new();
     let taken = blocks.try_reserve_exact(count);
-    taken.map_err(|_| ImageError::Memory(count * size_of::<Block>()))?;
+    taken.map_err(|_| no_memory(count * size_of::<Block>()))?;
     blocks.resize(count, [0; 64]);
     Ok(blocks)
 }

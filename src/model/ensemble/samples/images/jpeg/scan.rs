@@ -31,13 +31,13 @@ impl ScanHeader {
     /// Reads the content of a scan's segment.
     pub(super) fn read(content: &[u8], frame: &JpegFrame) -> Result<Self, JpegError> {
         let [count, rest @ ..] = content else {
-            return Err(JpegError::Segment(SOS));
+            return Err(JpegError::segment(SOS));
         };
         let parts = rest
             .len()
             .checked_sub(3)
             .filter(|n| *n == 2 * usize::from(*count));
-        let (parts, ends) = rest.split_at(parts.ok_or(JpegError::Segment(SOS))?);
+        let (parts, ends) = rest.split_at(parts.ok_or_else(|| JpegError::segment(SOS))?);
         let header = ScanHeader {
             parts: scan_parts(parts, frame)?,
             share: Share {
@@ -69,10 +69,10 @@ impl ScanHeader {
         let is_range = first <= last && last <= 63 && (first > 0 || last == 0);
         let is_refining = self.high == 0 || self.high == low + 1;
         if !is_range || !is_refining || low > 13 {
-            return Err(JpegError::Header("impossible coefficients"));
+            return Err(JpegError::header("impossible coefficients"));
         }
         if first > 0 && self.parts.len() > 1 {
-            return Err(JpegError::Header(
+            return Err(JpegError::header(
                 "several components beyond the first coefficient",
             ));
         }
@@ -147,9 +147,8 @@ fn scan_parts(bytes: &[u8], frame: &JpegFrame) -> Result<Vec<ScanPart>, JpegErro
         let is_new = |at: usize| parts.iter().all(|p| p.component != at);
         let mut known = frame.components.iter().enumerate();
         let found = known.find(|(at, c)| c.id == part[0] && is_new(*at));
-        let found = found.ok_or(JpegError::Header(
-            "a component that the frame does not have",
-        ))?;
+        let found =
+            found.ok_or_else(|| JpegError::header("a component that the frame does not have"))?;
         parts.push(ScanPart {
             component: found.0,
             dc: usize::from(part[1] >> 4),
@@ -159,9 +158,9 @@ fn scan_parts(bytes: &[u8], frame: &JpegFrame) -> Result<Vec<ScanPart>, JpegErro
     let factors = parts.iter().map(|p| frame.components[p.component].factors);
     let blocks: usize = factors.map(|f| f[0] * f[1]).sum();
     match parts.len() {
-        0 => Err(JpegError::Header("no component")),
+        0 => Err(JpegError::header("no component")),
         2.. if blocks > MOST_BLOCKS => {
-            Err(JpegError::Header("more than 10 blocks a unit (sampling)"))
+            Err(JpegError::header("more than 10 blocks a unit (sampling)"))
         }
         _ => Ok(parts),
     }

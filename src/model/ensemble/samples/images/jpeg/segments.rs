@@ -42,7 +42,7 @@ impl<'a> Segments<'a> {
         }
         let (segment, rest) = self.0.split_at(length);
         self.0 = rest;
-        segment.get(2..).ok_or(JpegError::Segment(marker))
+        segment.get(2..).ok_or_else(|| JpegError::segment(marker))
     }
 
     /// Returns the unread bytes.

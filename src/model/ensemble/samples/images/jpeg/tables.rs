@@ -30,7 +30,7 @@ impl JpegTables {
             let table = self.steps.get_mut(usize::from(head & 15));
             let (table, values) = table
                 .zip(rest.get(..64 << wide))
-                .ok_or(JpegError::Segment(DQT))?;
+                .ok_or_else(|| JpegError::segment(DQT))?;
             *table = Some(steps(values));
             content = &rest[64 << wide..];
         }
@@ -40,16 +40,19 @@ impl JpegTables {
     /// Reads the content of a segment of Huffman tables.
     pub(super) fn read_codes(&mut self, mut content: &[u8]) -> Result<(), JpegError> {
         while let [head, rest @ ..] = content {
-            let (counts, rest) = rest.split_first_chunk().ok_or(JpegError::Segment(DHT))?;
+            let (counts, rest) = rest
+                .split_first_chunk()
+                .ok_or_else(|| JpegError::segment(DHT))?;
             let count = counts.iter().map(|c| usize::from(*c)).sum();
-            let symbols = rest.get(..count).ok_or(JpegError::Segment(DHT))?;
+            let symbols = rest.get(..count).ok_or_else(|| JpegError::segment(DHT))?;
             let is_dc = head >> 4 == 0;
             if is_dc && symbols.iter().any(|s| *s > 15) {
-                return Err(JpegError::Codes);
+                return Err(JpegError::codes());
             }
             let tables = if is_dc { &mut self.dc } else { &mut self.ac };
             let table = tables.get_mut(usize::from(head & 15));
-            *table.ok_or(JpegError::Segment(DHT))? = Some(HuffmanTable::new(counts, symbols)?);
+            *table.ok_or_else(|| JpegError::segment(DHT))? =
+                Some(HuffmanTable::new(counts, symbols)?);
             content = &rest[count..];
         }
         Ok(())
@@ -74,14 +77,14 @@ impl JpegTables {
 fn found<'a, T>(
     tables: &'a [Option<T>; 4],
     number: usize,
-    kind: &'static str,
-    marker: &'static str,
+    kind: &str,
+    marker: &str,
 ) -> Result<&'a T, JpegError> {
     let table = tables.get(number).and_then(Option::as_ref);
-    table.ok_or(JpegError::Table {
-        kind,
-        number,
-        marker,
+    table.ok_or_else(|| {
+        JpegError::new(format_args!(
+            "a scan needs {kind} table {number}, but no marker {marker} defines the table"
+        ))
     })
 }
 
