@@ -9,7 +9,7 @@ use divisi_engine::serving::Request;
 use divisi_model::allocation::Matrix;
 use divisi_model::ensemble::{MemberPrecision, Wait};
 use divisi_session::remote::{RemoteSession, stop};
-use divisi_session::wire::{Delta, SpanBatch, decode, encode};
+use divisi_session::wire::{SpanBatch, checked, decode, encode, pack, unpack};
 use divisi_session::{Command, Health, LiveSession, Session, Setup, Snapshot};
 use proptest::prelude::*;
 use serde::Serialize;
@@ -611,31 +611,32 @@ proptest! {
         cut in prop::option::of(0.0..1.0f64),
     ) {
         static WHOLE: OnceLock<(Snapshot, Vec<u8>, Vec<u8>)> = OnceLock::new();
-        let (shown, snapshot, delta) = WHOLE.get_or_init(|| {
-            let shown = template();
-            let mut next = shown.clone();
-            next.now += SECOND;
-            next.counters.answered += 1;
-            next.marks.extend(next.history.iter().map(|r| divisi_session::Mark {
+        let (shown, snapshot, packed) = WHOLE.get_or_init(|| {
+            let mut shown = template();
+            let marks = shown.history.iter().map(|r| divisi_session::Mark {
                 at: r.from,
                 kind: divisi_session::MarkKind::Load,
                 text: r.why.clone(),
-            }));
-            next.entries[0].load = 0.5;
-            let delta = Delta::between(&shown, &next).expect("written");
+            });
+            shown.marks = marks.collect();
             let snapshot = encode(&shown).expect("encoded");
-            (shown, snapshot, encode(&delta).expect("encoded"))
+            let packed = pack(&shown).expect("packed");
+            (shown, snapshot, packed)
         });
         let untouched = changes.is_empty() && cut.is_none();
-        for bytes in [noise, harmed(snapshot, &changes, cut), harmed(delta, &changes, cut)] {
+        for bytes in [noise, harmed(snapshot, &changes, cut), harmed(packed, &changes, cut)] {
             if let Ok(command) = decode::<Command>(&bytes) {
                 let again = decode::<Command>(&encode(&command).expect("encoded"));
                 prop_assert!(again.is_ok(), "{command:?} is written and not read");
             }
-            if let Ok(read) = decode::<Snapshot>(&bytes) {
+            let read = decode::<Snapshot>(&bytes).or_else(|_| unpack(&bytes, 1 << 20));
+            if let Ok(read) = read {
                 prop_assert!(encode(&read).is_ok());
                 prop_assert!(read.history.iter().all(|r| r.setup.check().is_ok()));
                 prop_assert!(!untouched || &read == shown);
+                if let Ok(read) = checked(read) {
+                    prop_assert!(is_whole(&read), "{read:?}");
+                }
             }
             if let Ok(batch) = decode::<SpanBatch>(&bytes) {
                 let mut spans = Vec::new();
@@ -644,14 +645,9 @@ proptest! {
                     prop_assert!(spans.iter().all(|s| s.start <= s.end));
                 }
             }
-            if let Ok(delta) = decode::<Delta>(&bytes) {
-                let mut read = shown.clone();
-                if delta.apply(&mut read).is_ok() {
-                    prop_assert!(is_whole(&read), "{read:?}");
-                }
-            }
         }
         prop_assert!(!untouched || decode::<Snapshot>(snapshot).is_ok());
-        prop_assert!(!untouched || decode::<Delta>(delta).is_ok_and(|d| d.apply(&mut shown.clone()).is_ok()));
+        let read = unpack(packed, 1 << 20).and_then(checked);
+        prop_assert!(!untouched || read.is_ok());
     }
 }
