@@ -381,6 +381,34 @@ fn who_asks_for_what_cannot_be_is_told_the_field_and_its_range() {
 }
 
 #[test]
+fn numbers_come_back_whole_or_are_refused() {
+    type Numbers = (u64, i64, u16, i32, i16, u8, f32, Option<bool>);
+    let numbers: Numbers = (
+        u64::MAX,
+        i64::MIN,
+        u16::MAX,
+        i32::MIN,
+        -1,
+        7,
+        f32::MIN,
+        Some(false),
+    );
+    let bytes = encode(&numbers).expect("encoded");
+    assert_eq!(decode::<Numbers>(&bytes).expect("decoded"), numbers);
+    let endless = [0xff; 11];
+    for length in 0..=endless.len() {
+        assert!(decode::<u64>(&endless[..length]).is_err(), "{length} bytes");
+    }
+    let large = encode(&70_000_u32).expect("encoded");
+    assert!(decode::<u16>(&large).is_err());
+    assert!(decode::<bool>(&[2]).is_err());
+    assert!(decode::<String>(&[1, 0xff]).is_err(), "no UTF-8");
+    let error = decode::<Vec<()>>(&encode(&u64::MAX).expect("encoded"));
+    let error = error.expect_err("elements take time").to_string();
+    assert!(error.contains("needs more than"), "{error}");
+}
+
+#[test]
 fn text_bytes_and_plain_numbers_have_the_same_ranges() {
     let typed = |text: &str| text.parse::<LoadPattern>().is_ok();
     for (number, fits) in [(1e-3, true), (1e9, true), (9e-4, false), (1.1e9, false)] {

@@ -32,21 +32,13 @@ pub enum WireError {
     /// The bytes are of another format.
     #[error("not {0}: the header is wrong")]
     Foreign(&'static str),
-    /// The version is newer than this one.
-    #[error("{what} by a newer Divisi: found version {found}, expected version {expected}")]
-    Newer {
+    /// The version is another one.
+    #[error("{what} by {whose} Divisi: found version {found}, expected version {expected}")]
+    Version {
         /// The kind of format.
         what: &'static str,
-        /// The number found.
-        found: u16,
-        /// The supported version.
-        expected: u16,
-    },
-    /// The version is older than this one.
-    #[error("{what} by an older Divisi: found version {found}, expected version {expected}")]
-    Older {
-        /// The kind of format.
-        what: &'static str,
+        /// Whether the other version is newer or older.
+        whose: &'static str,
         /// The number found.
         found: u16,
         /// The supported version.
@@ -205,17 +197,15 @@ pub fn read_hello(bytes: &[u8; HELLO], format: Format) -> Result<(), WireError> 
     }
     let found = u16::from_le_bytes([bytes[8], bytes[9]]);
     let (what, expected) = (format.verb(), format.version());
-    match found.cmp(&expected) {
-        Ordering::Equal => Ok(()),
-        Ordering::Greater => Err(WireError::Newer {
-            what,
-            found,
-            expected,
-        }),
-        Ordering::Less => Err(WireError::Older {
-            what,
-            found,
-            expected,
-        }),
-    }
+    let whose = match found.cmp(&expected) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => "a newer",
+        Ordering::Less => "an older",
+    };
+    Err(WireError::Version {
+        what,
+        whose,
+        found,
+        expected,
+    })
 }
