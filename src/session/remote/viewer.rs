@@ -22,7 +22,7 @@ const ANSWER_BYTES: usize = 4 << 20;
 /// The longest sleep of the writer before it checks for bytes again.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// A viewer and what it was sent.
+/// A viewer and the last message about itself that was sent to it.
 pub(super) struct ViewerState {
     pub link: Link,
     /// The spans dropped on the way to it.
