@@ -148,12 +148,7 @@ impl ReplaySession {
 
     fn take(&mut self, record: Record) {
         let taken = match record {
-            Record::Whole(shown) => checked(*shown).map(|shown| self.shown = shown),
-            Record::Change(delta) => {
-                let mut shown = self.shown.clone();
-                let applied = delta.apply(&mut shown);
-                applied.map(|()| self.shown = shown)
-            }
+            Record::State(shown) => checked(*shown).map(|shown| self.shown = shown),
             Record::Spans(_, batch) => {
                 self.lost = batch.lost;
                 let taken = batch.unpack(&mut self.spans);
@@ -320,7 +315,7 @@ fn is_recording() -> Refusal {
 fn opening(reader: &mut RecordingReader, block: usize) -> Result<(Snapshot, Records), WireError> {
     let mut records = reader.read(block)?;
     match records.next()? {
-        Some(Record::Whole(shown)) => Ok((checked(*shown)?, records)),
+        Some(Record::State(shown)) => Ok((checked(*shown)?, records)),
         _ => Err(WireError::Damaged("a block without a state".into())),
     }
 }

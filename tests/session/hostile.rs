@@ -10,7 +10,7 @@ use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::ServedCopies;
 use divisi_model::ensemble::{MemberPrecision, Wait};
 use divisi_session::remote::{RemoteSession, stop};
-use divisi_session::wire::{Delta, SpanBatch, decode, encode};
+use divisi_session::wire::{SpanBatch, checked, decode, encode, pack, unpack};
 use divisi_session::{Command, Health, LiveSession, Session, Setup, Snapshot};
 use proptest::prelude::*;
 use serde::Serialize;
@@ -384,6 +384,34 @@ fn who_asks_for_what_cannot_be_is_told_the_field_and_its_range() {
 }
 
 #[test]
+fn numbers_come_back_whole_or_are_refused() {
+    type Numbers = (u64, i64, u16, i32, i16, u8, f32, Option<bool>);
+    let numbers: Numbers = (
+        u64::MAX,
+        i64::MIN,
+        u16::MAX,
+        i32::MIN,
+        -1,
+        7,
+        f32::MIN,
+        Some(false),
+    );
+    let bytes = encode(&numbers).expect("encoded");
+    assert_eq!(decode::<Numbers>(&bytes).expect("decoded"), numbers);
+    let endless = [0xff; 11];
+    for length in 0..=endless.len() {
+        assert!(decode::<u64>(&endless[..length]).is_err(), "{length} bytes");
+    }
+    let large = encode(&70_000_u32).expect("encoded");
+    assert!(decode::<u16>(&large).is_err());
+    assert!(decode::<bool>(&[2]).is_err());
+    assert!(decode::<String>(&[1, 0xff]).is_err(), "no UTF-8");
+    let error = decode::<Vec<()>>(&encode(&u64::MAX).expect("encoded"));
+    let error = error.expect_err("elements take time").to_string();
+    assert!(error.contains("needs more than"), "{error}");
+}
+
+#[test]
 fn text_bytes_and_plain_numbers_have_the_same_ranges() {
     let typed = |text: &str| text.parse::<LoadPattern>().is_ok();
     for (number, fits) in [(1e-3, true), (1e9, true), (9e-4, false), (1.1e9, false)] {
@@ -614,31 +642,32 @@ proptest! {
         cut in prop::option::of(0.0..1.0f64),
     ) {
         static WHOLE: OnceLock<(Snapshot, Vec<u8>, Vec<u8>)> = OnceLock::new();
-        let (shown, snapshot, delta) = WHOLE.get_or_init(|| {
-            let shown = template();
-            let mut next = shown.clone();
-            next.now += SECOND;
-            next.counters.answered += 1;
-            next.marks.extend(next.history.iter().map(|r| divisi_session::Mark {
+        let (shown, snapshot, packed) = WHOLE.get_or_init(|| {
+            let mut shown = template();
+            let marks = shown.history.iter().map(|r| divisi_session::Mark {
                 at: r.from,
                 kind: divisi_session::MarkKind::Load,
                 text: r.why.clone(),
-            }));
-            next.entries[0].load = 0.5;
-            let delta = Delta::between(&shown, &next).expect("written");
+            });
+            shown.marks = marks.collect();
             let snapshot = encode(&shown).expect("encoded");
-            (shown, snapshot, encode(&delta).expect("encoded"))
+            let packed = pack(&shown).expect("packed");
+            (shown, snapshot, packed)
         });
         let untouched = changes.is_empty() && cut.is_none();
-        for bytes in [noise, harmed(snapshot, &changes, cut), harmed(delta, &changes, cut)] {
+        for bytes in [noise, harmed(snapshot, &changes, cut), harmed(packed, &changes, cut)] {
             if let Ok(command) = decode::<Command>(&bytes) {
                 let again = decode::<Command>(&encode(&command).expect("encoded"));
                 prop_assert!(again.is_ok(), "{command:?} is written and not read");
             }
-            if let Ok(read) = decode::<Snapshot>(&bytes) {
+            let read = decode::<Snapshot>(&bytes).or_else(|_| unpack(&bytes, 1 << 20));
+            if let Ok(read) = read {
                 prop_assert!(encode(&read).is_ok());
                 prop_assert!(read.history.iter().all(|r| r.setup.check().is_ok()));
                 prop_assert!(!untouched || &read == shown);
+                if let Ok(read) = checked(read) {
+                    prop_assert!(is_whole(&read), "{read:?}");
+                }
             }
             if let Ok(batch) = decode::<SpanBatch>(&bytes) {
                 let mut spans = Vec::new();
@@ -647,14 +676,9 @@ proptest! {
                     prop_assert!(spans.iter().all(|s| s.start <= s.end));
                 }
             }
-            if let Ok(delta) = decode::<Delta>(&bytes) {
-                let mut read = shown.clone();
-                if delta.apply(&mut read).is_ok() {
-                    prop_assert!(is_whole(&read), "{read:?}");
-                }
-            }
         }
         prop_assert!(!untouched || decode::<Snapshot>(snapshot).is_ok());
-        prop_assert!(!untouched || decode::<Delta>(delta).is_ok_and(|d| d.apply(&mut shown.clone()).is_ok()));
+        let read = unpack(packed, 1 << 20).and_then(checked);
+        prop_assert!(!untouched || read.is_ok());
     }
 }

@@ -56,7 +56,7 @@ fn recording(blocks: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
 /// Spans that are none, made at second `number`: five bytes that cost a record each.
 fn no_spans(number: u64) -> Vec<u8> {
     let at = Duration::from_secs(number);
-    let mut record = vec![2];
+    let mut record = vec![1];
     record.extend(encode(&(at, SpanBatch::default())).expect("encoded"));
     record
 }

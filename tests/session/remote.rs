@@ -61,10 +61,11 @@ impl Raw {
         self.0.read_exact(&mut length).ok()?;
         let mut body = vec![0; u32::from_le_bytes(length) as usize];
         self.0.read_exact(&mut body).ok()?;
+        let body = lz4_flex::block::decompress_size_prepended(&body).expect("a packed message");
         let (kind, rest) = body.split_first().expect("a message");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Some(match kind {
-            4 => {
+            3 => {
                 let (number, rest) = number(rest);
                 let refused = rest[0] == 1;
                 let outcome = if refused {
@@ -74,7 +75,7 @@ impl Raw {
                 };
                 Said::Answer(number, outcome)
             }
-            5 => Said::Refused(text(rest)),
+            4 => Said::Refused(text(rest)),
             _ => Said::News,
         })
     }

@@ -19,7 +19,7 @@ use divisi_session::remote::{
     BoundSocket, Hub, PlaceError, RemoteError, RemoteSession, ServerName, Viewer, stop,
 };
 use divisi_session::replay::ReplaySession;
-use divisi_session::wire::{Delta, Format, SpanBatch, decode, encode};
+use divisi_session::wire::{Format, SpanBatch, checked, decode, encode, pack, unpack};
 use divisi_session::{
     Command, EditPreview, Health, LiveSession, LoadPattern, LogEntry, LogLevel, Pace, Play,
     Refusal, Session, Setup, Snapshot,
@@ -391,36 +391,34 @@ proptest! {
     }
 
     #[test]
-    fn a_delta_makes_the_new_snapshot_of_the_old(
+    fn a_packed_state_comes_back_as_it_was(
         lines in prop::collection::vec((0..3usize, 0..5u8), 0..30),
         answered in any::<u64>(),
         load in 0.0..1.0f64,
         entry in 0..12usize,
     ) {
         static TEMPLATE: std::sync::OnceLock<Snapshot> = std::sync::OnceLock::new();
-        let mut old = TEMPLATE.get_or_init(template).clone();
+        let mut shown = TEMPLATE.get_or_init(template).clone();
         for (what, text) in lines {
-            let mut new = old.clone();
             let line = |text: u8| LogEntry {
                 at: Duration::from_secs(u64::from(text)),
                 level: LogLevel::Info,
                 text: format!("line {text}"),
             };
             match what {
-                0 => new.log.push(line(text)),
-                1 if !new.log.is_empty() => drop(new.log.remove(0)),
-                _ => new.log.truncate(usize::from(text)),
+                0 => shown.log.push(line(text)),
+                1 if !shown.log.is_empty() => drop(shown.log.remove(0)),
+                _ => shown.log.truncate(usize::from(text)),
             }
             let names = ["f32", "int8", "auto", "bf16", "int8/tf32"];
             let precision = names[usize::from(text)].parse();
-            new.members[0].precision = precision.expect("a precision");
-            new.counters.answered = answered;
-            new.entries[entry].load = load;
-            new.now += Duration::from_millis(1);
-            let bytes = encode(&Delta::between(&old, &new).expect("written")).expect("written");
-            let delta: Delta = decode(&bytes).expect("read");
-            delta.apply(&mut old).expect("fits");
-            prop_assert_eq!(&old, &new);
+            shown.members[0].precision = precision.expect("a precision");
+            shown.counters.answered = answered;
+            shown.entries[entry].load = load;
+            shown.now += Duration::from_millis(1);
+            let bytes = pack(&shown).expect("written");
+            let read: Snapshot = unpack(&bytes, 1 << 20).expect("read");
+            prop_assert_eq!(&checked(read).expect("whole"), &shown);
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::Snapshot;
-use crate::wire::{Delta, Differ, SpanBatch, WireError, allowance, encode, take_within};
+use crate::wire::{SpanBatch, WireError, encode, has_moved, packed_allowance, take_within};
 
 /// The size of a block's head in bytes.
 pub(super) const HEAD: usize = 36;
@@ -18,11 +18,6 @@ const MOST: usize = 8 << 20;
 const MOST_RECORD: usize = 4 << 20;
 /// The maximum number of records in a block.
 const MOST_RECORDS: usize = 4096;
-/// The bytes of memory that a record's lists may take for each byte of its block in the file: the
-/// highest possible compression ratio.
-const EACH: usize = 256;
-/// The additional memory for the smallest block, in bytes.
-const BASE: usize = 4 << 20;
 
 /// A block is written when it has this many bytes, before compression.
 const FULL: usize = 1 << 20;
@@ -31,13 +26,11 @@ const LASTS: Duration = Duration::from_secs(5);
 /// The time between two states if nothing changes.
 const STILL: Duration = Duration::from_secs(1);
 
-/// An entry of a recording.
+/// An entry of a recording. A state is encoded from a reference.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Record {
+pub(crate) enum Record<S = Box<Snapshot>> {
     /// The complete state.
-    Whole(Box<Snapshot>),
-    /// The change of the state since the previous record.
-    Change(Delta),
+    State(S),
     /// The spans received by this time.
     Spans(Duration, SpanBatch),
 }
@@ -109,7 +102,7 @@ impl Head {
             raw,
             at: 0,
             read: 0,
-            most: packed.len().saturating_mul(EACH).saturating_add(BASE),
+            most: packed_allowance(packed.len()),
             next: None,
         })
     }
@@ -173,9 +166,7 @@ impl Records {
         }
         self.read += 1;
         let end = self.raw.len().min(at.saturating_add(MOST_RECORD));
-        let bytes = &self.raw[at..end];
-        let most = allowance(bytes.len()).min(self.most);
-        let (record, rest) = take_within(bytes, most)?;
+        let (record, rest) = take_within(&self.raw[at..end], self.most)?;
         self.at = end - rest.len();
         Ok(record)
     }
@@ -185,8 +176,7 @@ impl Record {
     /// Returns its time since the engine's start.
     fn at(&self) -> Duration {
         match self {
-            Record::Whole(shown) => shown.now,
-            Record::Change(delta) => delta.now(),
+            Record::State(shown) => shown.now,
             Record::Spans(at, _) => *at,
         }
     }
@@ -196,7 +186,9 @@ impl Record {
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     raw: Vec<u8>,
-    differ: Differ,
+    /// The last recorded state, except for its time.
+    last: Option<Snapshot>,
+    last_at: Duration,
     from: Duration,
     until: Duration,
     /// The records of this block, and the number of blocks before it.
@@ -209,28 +201,26 @@ impl Blocks {
     ///
     /// # Errors
     /// Returns an error if the state cannot be encoded or exceeds the size of a record.
-    pub(super) fn state(&mut self, shown: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
+    pub(super) fn state(&mut self, shown: Snapshot) -> Result<Option<Vec<u8>>, WireError> {
         let done = match self.is_full(shown.now) {
             true => self.finish(),
             false => None,
         };
+        let moved = has_moved(&mut self.last, &shown);
         if self.raw.is_empty() {
             self.from = shown.now.max(self.until);
-            self.differ.forget();
-        } else if self.is_still(shown) {
+        } else if !moved && shown.now.saturating_sub(self.last_at) < STILL {
             return Ok(done);
         }
         self.until = self.until.max(shown.now).max(self.from);
-        let record = match self.differ.next(shown)? {
-            None => Record::Whole(Box::new(shown.clone())),
-            Some(delta) => Record::Change(delta),
-        };
-        let record = encode(&record)?;
+        let record = encode(&Record::State(&shown))?;
         if !self.has_room(record.len(), MOST) {
             let (found, most) = (record.len(), MOST_RECORD);
             return Err(WireError::TooLong { found, most });
         }
         self.put(record);
+        self.last_at = shown.now;
+        self.last = Some(shown);
         Ok(done)
     }
 
@@ -240,7 +230,7 @@ impl Blocks {
     /// # Errors
     /// Returns an error if the spans cannot be encoded.
     pub(super) fn spans(&mut self, at: Duration, batch: SpanBatch) -> Result<bool, WireError> {
-        let record = encode(&Record::Spans(at, batch))?;
+        let record = encode(&Record::<&Snapshot>::Spans(at, batch))?;
         let room = self.has_room(record.len(), MOST / 2);
         if self.raw.is_empty() || !room {
             return Ok(false);
@@ -270,16 +260,6 @@ impl Blocks {
     fn is_full(&self, now: Duration) -> bool {
         let long = now.saturating_sub(self.from) >= self.lasts();
         long || self.raw.len() >= FULL || self.records >= MOST_RECORDS / 2
-    }
-
-    fn is_still(&self, shown: &Snapshot) -> bool {
-        self.differ.last().is_some_and(|last| {
-            shown.now.saturating_sub(last.now) < STILL && {
-                let mut as_then = shown.clone();
-                as_then.now = last.now;
-                as_then == *last
-            }
-        })
     }
 
     /// Finishes the block and returns it.

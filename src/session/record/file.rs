@@ -91,10 +91,7 @@ impl RecordingReader {
         let mut hello = [0; HELLO];
         let read = reading::open(path).and_then(|mut file| file.read_exact(&mut hello));
         let read = read.map(|()| read_hello(&hello, Format::Recording));
-        matches!(
-            read,
-            Ok(Ok(()) | Err(WireError::Newer { .. } | WireError::Older { .. }))
-        )
+        matches!(read, Ok(Ok(()) | Err(WireError::Version { .. })))
     }
 
     /// Opens the recording at `path` and finds its complete blocks.

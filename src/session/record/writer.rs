@@ -143,7 +143,7 @@ fn write(mut file: File, queue: &Receiver<Job>, status: &Status) -> io::Result<(
     let mut blocks = Blocks::default();
     for job in queue {
         let done = match job {
-            Job::State(shown) => blocks.state(&shown).map_err(io::Error::other)?,
+            Job::State(shown) => blocks.state(*shown).map_err(io::Error::other)?,
             Job::Spans(at, spans, lost) => {
                 status.waiting.fetch_sub(spans.len(), Ordering::Relaxed);
                 let noted = blocks.spans(at, SpanBatch::pack(&spans, lost));

@@ -7,15 +7,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use crate::wire::{Delta, Differ, SpanBatch};
+use crate::wire::{SpanBatch, has_moved};
 use crate::{Audience, Command, LogEntry, LogLevel, Refusal, Session, Snapshot};
 use divisi_engine::serving::{LogTarget, UntracedLine};
 use divisi_model::trace::Span;
 
 use super::listener::{Event, accept};
-use super::message::{Ask, Message, ReceivedRequest, Reply, frame};
+use super::message::{Ask, Message, ReceivedRequest, Reply};
 use super::rights::{EditLock, check_paths};
 use super::socket::BoundSocket;
 use super::viewer::{FAREWELL, News, ViewerState};
@@ -102,7 +100,8 @@ struct HubLoop {
     log: LogSink,
     viewers: Vec<ViewerState>,
     edit_lock: EditLock,
-    differ: Differ,
+    /// The last state, except for its time.
+    last: Option<Snapshot>,
     state_at: Option<Instant>,
     moved_at: Instant,
     logged: Option<LogEntry>,
@@ -117,7 +116,7 @@ impl HubLoop {
             log,
             viewers: Vec::new(),
             edit_lock: EditLock::default(),
-            differ: Differ::default(),
+            last: None,
             state_at: None,
             moved_at: Instant::now(),
             logged: None,
@@ -142,6 +141,7 @@ impl HubLoop {
                 }
                 Ok(Event::Joined(link)) => {
                     self.viewers.push(ViewerState::new(link));
+                    self.state_at = None;
                     true
                 }
                 Ok(Event::Left(viewer)) => {
@@ -176,10 +176,8 @@ impl HubLoop {
     fn round(&mut self) {
         let mut news = News::default();
         self.look_at_spans(&mut news);
-        let wanted = self.viewers.iter().any(ViewerState::wants_whole);
-        let due = self.state_at.is_none_or(|at| at.elapsed() >= STATE);
-        if due || wanted {
-            self.look_at_state(&mut news, wanted);
+        if self.state_at.is_none_or(|at| at.elapsed() >= STATE) {
+            self.look_at_state(&mut news);
         }
         self.tell(&news);
     }
@@ -195,7 +193,7 @@ impl HubLoop {
         news.spans = bytes(&batch).map(|b| (b, spans.len() as u64));
     }
 
-    fn look_at_state(&mut self, news: &mut News, whole: bool) {
+    fn look_at_state(&mut self, news: &mut News) {
         self.state_at = Some(Instant::now());
         let mut shown = self.session.snapshot();
         // The parts that differ between viewers are sent separately.
@@ -203,21 +201,13 @@ impl HubLoop {
         self.recording = shown.recording.is_some();
         self.write_log(&shown);
         if self.viewers.is_empty() {
-            return self.differ.forget();
+            return;
         }
-        if let Ok(Some(delta)) = self.differ.next(&shown) {
-            self.note_change(&delta);
-            news.change = bytes(&Message::Change(delta));
-        }
-        if whole {
-            news.whole = bytes(&Message::Whole(Box::new(shown)));
-        }
-    }
-
-    fn note_change(&mut self, delta: &Delta) {
-        if !delta.is_still() {
+        if has_moved(&mut self.last, &shown) {
             self.moved_at = Instant::now();
         }
+        news.state = bytes(&Message::State(&shown));
+        self.last = Some(shown);
     }
 
     fn write_log(&mut self, shown: &Snapshot) {
@@ -232,8 +222,7 @@ impl HubLoop {
     fn tell(&mut self, news: &News) {
         let count = self.viewers.len();
         for viewer in &mut self.viewers {
-            viewer.send_state(news);
-            viewer.send_spans(news);
+            viewer.send(news);
             let audience = self.edit_lock.seen_by(viewer.link.number, count);
             if let Some((audience, lost)) = viewer.news_of_itself(audience)
                 && let Some(bytes) = bytes(&Message::You(audience, lost))
@@ -297,6 +286,6 @@ impl HubLoop {
     }
 }
 
-fn bytes(message: &impl Serialize) -> Option<Arc<[u8]>> {
-    frame(message).ok().map(Arc::from)
+fn bytes(message: &Message<&Snapshot>) -> Option<Arc<[u8]>> {
+    message.frame().ok().map(Arc::from)
 }

@@ -14,7 +14,7 @@ use crate::{Audience, Refusal, Snapshot};
 use divisi_model::trace::Span;
 use divisi_runtime::lock::Leaf;
 
-use super::message::{Join, Message, NEWS, Reply, receive, send};
+use super::message::{Join, Message, Reply, send};
 use super::socket::connect;
 use super::{RemoteError, RemoteRefusal};
 
@@ -172,7 +172,7 @@ pub(super) fn follow(mut stream: UnixStream, attachment: &Attachment, shared: &S
 /// Receives messages until the connection ends. Returns the reason of the end.
 fn read(stream: &mut UnixStream, shared: &Shared) -> String {
     loop {
-        let message = match receive::<Message>(stream, NEWS) {
+        let message = match Message::receive(stream) {
             Ok(message) => message,
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
                 return "the connection to the server was lost".to_owned();
@@ -199,16 +199,9 @@ impl State {
 
     fn take(&mut self, message: Message) -> Result<(), WireError> {
         match message {
-            Message::Whole(shown) => {
+            Message::State(shown) => {
                 self.shown = Some((checked(*shown)?, Instant::now()));
                 self.start_over();
-            }
-            Message::Change(delta) => {
-                let known = self.shown.as_mut();
-                let (shown, at) =
-                    known.ok_or_else(|| WireError::Damaged("a change without a state".into()))?;
-                delta.apply(shown)?;
-                *at = Instant::now();
             }
             Message::Spans(batch) => {
                 self.lost.0 = batch.lost;

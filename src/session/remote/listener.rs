@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::wire::{Format, HELLO, hello, read_hello};
 use divisi_runtime::lock::Leaf;
 
-use super::message::{Join, Message, REQUEST, ReceivedRequest, receive, receive_bytes, send};
+use super::message::{Join, Message, REQUEST, ReceivedRequest, receive, receive_bytes};
 use super::socket::BoundSocket;
 use super::viewer::{Link, Outbox};
 
@@ -155,7 +155,7 @@ fn serve(
     connections.leave(number);
     let Some(_slot) = connections.take_slot() else {
         let full = format!("it has {MOST} viewers, the maximum");
-        return send(&mut stream, &Message::Refused(full));
+        return refuse(&mut stream, full);
     };
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
@@ -190,12 +190,18 @@ fn greet(stream: &mut UnixStream) -> io::Result<Option<Join>> {
     let mut bytes = [0; HELLO];
     stream.read_exact(&mut bytes)?;
     if let Err(e) = read_hello(&bytes, Format::Connection) {
-        send(stream, &Message::Refused(e.to_string()))?;
+        refuse(stream, e.to_string())?;
         return Ok(None);
     }
-    let mut join: Join = receive(stream, REQUEST)?;
+    let mut join: Join = receive(stream)?;
     join.name = plain(&join.name);
     Ok(Some(join))
+}
+
+/// Sends the reason why a client is refused.
+fn refuse(stream: &mut UnixStream, why: String) -> io::Result<()> {
+    let bytes = Message::Refused(why).frame().map_err(io::Error::other)?;
+    stream.write_all(&bytes)
 }
 
 /// Passes on a viewer's requests until it leaves.

@@ -1,11 +1,12 @@
 //! The messages of a connection after the greetings: each has a length and that number of bytes.
+//! Messages to consoles are compressed.
 
 use std::io::{self, Read, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{Delta, SpanBatch, WireError, decode, decode_first, encode};
+use crate::wire::{SpanBatch, WireError, decode, decode_first, encode, pack, unpack};
 use crate::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
 
 use super::RemoteRefusal;
@@ -69,13 +70,11 @@ fn not_understood(error: WireError) -> Refusal {
     RemoteRefusal::NotUnderstood(why).into()
 }
 
-/// A server's message to a console.
+/// A server's message to a console. A state is encoded from a reference.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Message {
-    /// The complete state, which later changes refer to.
-    Whole(Box<Snapshot>),
-    /// The change of the state since the last one sent.
-    Change(Delta),
+pub(super) enum Message<S = Box<Snapshot>> {
+    /// The complete state.
+    State(S),
     /// The spans since the last ones sent.
     Spans(SpanBatch),
     /// The part of the state that differs between viewers: the audience, and the number of spans
@@ -101,34 +100,48 @@ pub(super) const REQUEST: usize = 4 << 20;
 /// The maximum bytes of a message to a console.
 pub(super) const NEWS: usize = 64 << 20;
 
-/// Returns a message with its length before it.
-///
-/// # Errors
-/// Returns an error if the message cannot be encoded.
-pub(super) fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
-    let body = encode(message)?;
-    let length = u32::try_from(body.len());
-    let length = length.map_err(|_| WireError::Unwritable("too long".into()))?;
-    let mut bytes = length.to_le_bytes().to_vec();
-    bytes.extend_from_slice(&body);
-    Ok(bytes)
+impl Message<&Snapshot> {
+    /// Returns the message, compressed, with its length before it.
+    ///
+    /// # Errors
+    /// Returns an error if the message cannot be encoded.
+    pub(super) fn frame(&self) -> Result<Vec<u8>, WireError> {
+        frame(&pack(self)?)
+    }
 }
 
-/// Writes a message.
+impl Message {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// Returns an error if the stream ends or fails, or if the message is invalid.
+    pub(super) fn receive(from: &mut impl Read) -> io::Result<Self> {
+        unpack(&receive_bytes(from, NEWS)?, NEWS).map_err(io::Error::other)
+    }
+}
+
+/// Returns the bytes with their length before them.
+fn frame(body: &[u8]) -> Result<Vec<u8>, WireError> {
+    let length = u32::try_from(body.len());
+    let length = length.map_err(|_| WireError::Unwritable("too long".into()))?;
+    Ok([&length.to_le_bytes(), body].concat())
+}
+
+/// Writes a message to a server.
 ///
 /// # Errors
 /// Returns an error if the stream fails.
 pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let bytes = frame(message).map_err(io::Error::other)?;
-    to.write_all(&bytes)
+    let bytes = encode(message).and_then(|body| frame(&body));
+    to.write_all(&bytes.map_err(io::Error::other)?)
 }
 
-/// Reads a message of at most `most` bytes.
+/// Reads a message to a server.
 ///
 /// # Errors
 /// Returns an error if the stream ends or fails, or if the message is invalid.
-pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
-    decode(&receive_bytes(from, most)?).map_err(io::Error::other)
+pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
+    decode(&receive_bytes(from, REQUEST)?).map_err(io::Error::other)
 }
 
 /// Reads the bytes of a message, at most `most`.

@@ -22,11 +22,9 @@ const ANSWER_BYTES: usize = 4 << 20;
 /// The longest sleep of the writer before it checks for bytes again.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// A viewer and the state that it has received.
+/// A viewer and the last message about itself that was sent to it.
 pub(super) struct ViewerState {
     pub link: Link,
-    /// Whether it has the newest state; otherwise it needs the complete state.
-    follows: bool,
     /// The spans dropped on the way to it.
     lost: u64,
     /// The audience and the count of lost spans last sent to it.
@@ -36,10 +34,8 @@ pub(super) struct ViewerState {
 /// The messages for all viewers, each encoded once.
 #[derive(Default)]
 pub(super) struct News {
-    /// The complete state, if a viewer needs it.
-    pub whole: Option<Arc<[u8]>>,
-    /// The change of the state, if there is one.
-    pub change: Option<Arc<[u8]>>,
+    /// The state, if it was polled.
+    pub state: Option<Arc<[u8]>>,
     /// The spans and their number.
     pub spans: Option<(Arc<[u8]>, u64)>,
 }
@@ -49,33 +45,20 @@ impl ViewerState {
     pub(super) fn new(link: Link) -> Self {
         ViewerState {
             link,
-            follows: false,
             lost: 0,
             told: None,
         }
     }
 
-    /// Returns whether it needs the complete state and has room for it.
-    pub(super) fn wants_whole(&self) -> bool {
-        !self.follows && self.link.outbox.has_room()
-    }
-
-    /// Sends the change, or the complete state if the viewer needs it and has room.
-    pub(super) fn send_state(&mut self, news: &News) {
+    /// Sends the state and the spans. A state without room is left out, since the next one replaces
+    /// it; spans without room count as lost.
+    pub(super) fn send(&mut self, news: &News) {
         let outbox = &self.link.outbox;
-        if self.follows {
-            if let Some(change) = &news.change {
-                self.follows = outbox.push(change);
-            }
-        } else if let (true, Some(whole)) = (outbox.has_room(), &news.whole) {
-            self.follows = outbox.push(whole);
+        if let Some(state) = &news.state {
+            outbox.push(state);
         }
-    }
-
-    /// Sends spans, or counts them as lost if there is no room.
-    pub(super) fn send_spans(&mut self, news: &News) {
         if let Some((spans, count)) = &news.spans
-            && !(self.follows && self.link.outbox.push(spans))
+            && !outbox.push(spans)
         {
             self.lost += count;
         }
@@ -119,7 +102,7 @@ impl Link {
     }
 }
 
-/// The bytes to send, in order.
+/// The messages to send: answers first, since news do not depend on them.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     inner: Leaf<Inner>,
@@ -128,75 +111,55 @@ pub(super) struct Outbox {
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: VecDeque<Parcel>,
-    news: Waiting,
-    answers: Waiting,
+    answers: Queue,
+    news: Queue,
     closed: bool,
     /// Whether the writer has ended.
     ended: bool,
 }
 
-#[derive(Debug)]
-struct Parcel {
-    bytes: Arc<[u8]>,
-    answer: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    count: usize,
+#[derive(Debug, Default)]
+struct Queue {
+    messages: VecDeque<Arc<[u8]>>,
     bytes: usize,
 }
 
-impl Waiting {
-    /// Returns whether this many more bytes fit. A single message may exceed the bound.
-    fn has_room(self, more: usize, most: Waiting) -> bool {
-        self.count == 0 || (self.count < most.count && self.bytes + more <= most.bytes)
-    }
-}
-
-impl Inner {
-    fn bound_for(&mut self, answer: bool) -> &mut Waiting {
-        match answer {
-            true => &mut self.answers,
-            false => &mut self.news,
-        }
-    }
-
-    fn put(&mut self, bytes: &Arc<[u8]>, answer: bool, most: Waiting) -> bool {
-        if self.closed || !self.bound_for(answer).has_room(bytes.len(), most) {
+impl Queue {
+    /// Adds a message if fewer than `count` wait and it fits into `most` bytes. A single message may
+    /// exceed the bounds.
+    fn put(&mut self, message: &Arc<[u8]>, count: usize, most: usize) -> bool {
+        let bytes = self.bytes + message.len();
+        let fits = self.messages.len() < count && bytes <= most;
+        if !fits && !self.messages.is_empty() {
             return false;
         }
-        self.bound_for(answer).count += 1;
-        self.bound_for(answer).bytes += bytes.len();
-        let bytes = Arc::clone(bytes);
-        self.waiting.push_back(Parcel { bytes, answer });
+        self.bytes = bytes;
+        self.messages.push_back(Arc::clone(message));
         true
+    }
+
+    fn take(&mut self) -> Option<Arc<[u8]>> {
+        let message = self.messages.pop_front()?;
+        self.bytes -= message.len();
+        Some(message)
     }
 }
 
 impl Outbox {
     /// Adds news if there is room.
     pub(super) fn push(&self, bytes: &Arc<[u8]>) -> bool {
-        let most = Waiting {
-            count: usize::MAX,
-            bytes: MOST,
-        };
-        self.put(bytes, false, most)
+        self.put(|inner| inner.news.put(bytes, usize::MAX, MOST))
     }
 
     /// Adds an answer. Returns `false` if so many are waiting that the viewer cannot be reading
     /// them.
     pub(super) fn answer(&self, bytes: &Arc<[u8]>) -> bool {
-        let most = Waiting {
-            count: ANSWERS,
-            bytes: ANSWER_BYTES,
-        };
-        self.put(bytes, true, most)
+        self.put(|inner| inner.answers.put(bytes, ANSWERS, ANSWER_BYTES))
     }
 
-    fn put(&self, bytes: &Arc<[u8]>, answer: bool, most: Waiting) -> bool {
-        let put = self.inner.lock().put(bytes, answer, most);
+    fn put(&self, put: impl FnOnce(&mut Inner) -> bool) -> bool {
+        let mut inner = self.inner.lock();
+        let put = !inner.closed && put(&mut inner);
         self.changed.notify_all();
         put
     }
@@ -210,13 +173,9 @@ impl Outbox {
     pub(super) fn take(&self) -> Option<Arc<[u8]>> {
         let mut inner = self.inner.lock();
         loop {
-            if let Some(Parcel { bytes, answer }) = inner.waiting.pop_front() {
-                inner.bound_for(answer).count -= 1;
-                inner.bound_for(answer).bytes -= bytes.len();
-                return Some(bytes);
-            }
-            if inner.closed {
-                return None;
+            let message = inner.answers.take().or_else(|| inner.news.take());
+            if message.is_some() || inner.closed {
+                return message;
             }
             inner = inner.wait_timeout(&self.changed, IDLE);
         }
@@ -231,11 +190,10 @@ impl Outbox {
     /// Accepts no more messages, and replaces the queued ones by a last message.
     fn close_with(&self, word: Option<Arc<[u8]>>) {
         let mut inner = self.inner.lock();
-        inner.waiting.clear();
-        (inner.news, inner.answers) = Default::default();
+        inner.answers = Queue::default();
+        inner.news = Queue::default();
         if let Some(word) = word {
-            let most = Waiting::default();
-            inner.put(&word, false, most);
+            inner.news.put(&word, 1, MOST);
         }
         inner.closed = true;
         self.changed.notify_all();

@@ -1,27 +1,27 @@
 //! The state of a session as bytes, for sockets and files.
 //!
-//! Snapshots are sent as differences by section ([`Delta`]), spans in batches with relative numbers
-//! ([`SpanBatch`]). For any input, decoding returns a complete value or an error. It never panics
-//! and never takes more memory than a small multiple of the input's size.
+//! Snapshots are sent complete and compressed, since a compressed snapshot is not larger than its
+//! difference from the previous one; spans in batches with relative numbers ([`SpanBatch`]). For any
+//! input, decoding returns a complete value or an error. It never panics and never takes more memory
+//! than a small multiple of the input's size.
 //!
-//! A field of the snapshot without a section does not compile. A header of ten bytes has the format
-//! and its version. Decoding checks that the parts of a snapshot are consistent, since drawing it
-//! looks up entries by position. The memory of lists is charged to a budget (`budget`) before they
-//! are allocated.
+//! A header of ten bytes has the format and its version. Decoding checks that the parts of a
+//! snapshot are consistent, since drawing it looks up entries by position. The memory of lists is
+//! charged to a budget (`decoder`) before they are allocated.
 
-mod budget;
-mod counted;
-mod delta;
+mod decoder;
 mod spans;
+mod states;
 
-pub(crate) use delta::checked;
-pub use delta::{Delta, Differ};
 pub use spans::SpanBatch;
+pub use states::checked;
 
-pub(crate) use budget::{allowance, take_within};
+pub(crate) use decoder::{packed_allowance, take_within};
+pub(crate) use states::has_moved;
 
 use std::cmp::Ordering;
 
+use lz4_flex::block::{self, DecompressError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -32,21 +32,13 @@ pub enum WireError {
     /// The bytes are of another format.
     #[error("not {0}: the header is wrong")]
     Foreign(&'static str),
-    /// The version is newer than this one.
-    #[error("{what} by a newer Divisi: found version {found}, expected version {expected}")]
-    Newer {
+    /// The version is another one.
+    #[error("{what} by {whose} Divisi: found version {found}, expected version {expected}")]
+    Version {
         /// The kind of format.
         what: &'static str,
-        /// The number found.
-        found: u16,
-        /// The supported version.
-        expected: u16,
-    },
-    /// The version is older than this one.
-    #[error("{what} by an older Divisi: found version {found}, expected version {expected}")]
-    Older {
-        /// The kind of format.
-        what: &'static str,
+        /// Whether the other version is newer or older.
+        whose: &'static str,
         /// The number found.
         found: u16,
         /// The supported version.
@@ -98,7 +90,7 @@ pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, WireError> {
 /// # Errors
 /// Returns an error if the bytes are invalid.
 pub(crate) fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WireError> {
-    take_within(bytes, allowance(bytes.len()))
+    take_within(bytes, usize::MAX)
 }
 
 /// Decodes a value from all of `bytes`.
@@ -106,11 +98,39 @@ pub(crate) fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8
 /// # Errors
 /// Returns an error if the bytes are invalid or too many.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
-    let (value, rest) = decode_first(bytes)?;
+    whole(decode_first(bytes)?)
+}
+
+/// Returns a decoded value if no bytes remain.
+fn whole<T>((value, rest): (T, &[u8])) -> Result<T, WireError> {
     match rest.is_empty() {
         true => Ok(value),
         false => Err(WireError::Damaged(format!("{} extra bytes", rest.len()))),
     }
+}
+
+/// Returns the encoded and compressed value, after its length before compression.
+///
+/// # Errors
+/// Returns an error if a path is not valid text.
+pub fn pack(value: &impl Serialize) -> Result<Vec<u8>, WireError> {
+    Ok(block::compress_prepend_size(&encode(value)?))
+}
+
+/// Decodes a compressed value of at most `most` bytes before compression.
+///
+/// # Errors
+/// Returns an error if the bytes are invalid or too many.
+pub fn unpack<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, WireError> {
+    let damaged = |e: DecompressError| WireError::Damaged(e.to_string());
+    let (found, packed) = block::uncompressed_size(bytes).map_err(damaged)?;
+    let allowed = packed_allowance(packed.len());
+    let most = most.min(allowed);
+    if found > most {
+        return Err(WireError::TooLong { found, most });
+    }
+    let raw = block::decompress(packed, found).map_err(damaged)?;
+    whole(take_within(&raw, allowed)?)
 }
 
 /// The formats with a header.
@@ -126,10 +146,10 @@ impl Format {
     /// Returns the version of the data after the header.
     pub fn version(self) -> u16 {
         match self {
-            // Version 17 added the ledger of errors.
-            Format::Recording => 17,
-            // Version 18 added the ledger of errors.
-            Format::Connection => 18,
+            // Version 18 has complete states only.
+            Format::Recording => 18,
+            // Version 19 has complete states only.
+            Format::Connection => 19,
         }
     }
 
@@ -177,17 +197,15 @@ pub fn read_hello(bytes: &[u8; HELLO], format: Format) -> Result<(), WireError> 
     }
     let found = u16::from_le_bytes([bytes[8], bytes[9]]);
     let (what, expected) = (format.verb(), format.version());
-    match found.cmp(&expected) {
-        Ordering::Equal => Ok(()),
-        Ordering::Greater => Err(WireError::Newer {
-            what,
-            found,
-            expected,
-        }),
-        Ordering::Less => Err(WireError::Older {
-            what,
-            found,
-            expected,
-        }),
-    }
+    let whose = match found.cmp(&expected) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => "a newer",
+        Ordering::Less => "an older",
+    };
+    Err(WireError::Version {
+        what,
+        whose,
+        found,
+        expected,
+    })
 }
