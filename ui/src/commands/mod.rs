@@ -3,9 +3,10 @@
 //!
 //! Keys, palette, help, footer, linear mode, the check of a user's keys, `divisi keys`, the manual
 //! page and the demonstration read it. The functions that a row names are in `actions`, above this
-//! module, which expands the same rows; a missing function does not compile. Files of users contain the names of commands: a new name
-//! breaks these files.
+//! module, which expands the same rows; a missing function does not compile. Files of users contain
+//! the names of commands: a new name breaks these files.
 
+mod bindings;
 mod conditions;
 mod keys;
 mod table;
@@ -16,10 +17,11 @@ use divisi_session::{DeviceView, Snapshot};
 
 use crate::layout::Panel;
 
+pub use bindings::*;
+pub(crate) use bindings::{focus, focused_by};
 pub use conditions::{NotNow, ShownState};
 pub use keys::{Clash, EXPECTED as KEY_NAMES, Key, Keymap};
-pub use table::*;
-pub(crate) use table::{each_command, focus, focused_by};
+pub(crate) use table::each_command;
 
 /// A command: the facts shared by its keys, its line and its other forms.
 #[derive(Debug)]

@@ -1,4 +1,7 @@
 //! The parts of the screen, as pure functions of the model.
+//!
+//! Each panel is a module with a `PANEL`: its picture, size and scrolling. Its row in
+//! `layout/panel.rs` has its name and key.
 
 mod allocation;
 mod areas;
