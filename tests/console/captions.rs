@@ -1,6 +1,6 @@
 //! A demonstration says of its scenes what was measured in them.
 
-use divisi_console::console::{DemoStage, Wanted};
+use divisi_console::console::{DEMO_SCENES, DemoStage, Wanted, check_scenes};
 use divisi_model::allocation::Matrix;
 
 use crate::demo::{demo, pass, play_with};
@@ -199,4 +199,29 @@ fn a_comparison_says_of_how_many_requests_either_figure_is() {
         .collect();
     assert_eq!(counts.len(), 2, "{caption}");
     assert_ne!(counts[0], counts[1], "{caption}");
+}
+
+#[test]
+fn the_scenes_name_only_what_exists() {
+    assert_eq!(check_scenes(DEMO_SCENES), Ok(()));
+}
+
+#[test]
+fn a_scene_with_a_name_of_nothing_is_refused() {
+    for (step, wrong) in [
+        (r#"{ look = "attic" }"#, "attic"),
+        (r#"{ policy = "no-hurry" }"#, "no-hurry"),
+        (r#"{ load = "flood:60%" }"#, "flood"),
+        (r#"{ scaling = "guess" }"#, "guess"),
+        (r#"{ note = ["p42", "alone"] }"#, "p42"),
+        (
+            r#"{ conclude = { reloads = { before = "then", after = "now" } } }"#,
+            "then",
+        ),
+    ] {
+        let scene = format!("[[digits]]\ntitle = \"a scene\"\nsteps = [{step}]\n");
+        let text = format!("simulated = []\ntasks = []\n{scene}");
+        let why = check_scenes(&text).expect_err(step);
+        assert!(why.contains(wrong), "{step}: {why}");
+    }
 }

@@ -278,7 +278,7 @@ fn schemas_know_every_key() {
     let theme = &config["properties"]["console"]["properties"]["theme"];
     assert_eq!(theme["default"], "auto");
     let keys = schema("keys").unwrap();
-    for entry in BINDINGS {
+    for entry in BINDINGS.iter() {
         let tables = ["keys", "edit"];
         let known = tables.iter().any(|table| {
             let commands = &keys["properties"][table]["properties"];

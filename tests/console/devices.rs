@@ -254,7 +254,7 @@ fn a_steady_load_can_be_chosen() {
 
 #[test]
 fn every_command_is_in_the_help_and_the_palette() {
-    for entry in BINDINGS {
+    for entry in BINDINGS.iter() {
         let mut bench = bench(160, 50);
         // A space first, since q alone closes the help.
         bench.keys("? ");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossterm::event::KeyCode;
 use divisi_console::console::native::Native;
 use divisi_console::console::{ConsoleEvent, Effect, for_files};
-use divisi_console::files::{self, FileError, FilePick, has_desktop};
+use divisi_console::files::{self, FilePick, has_desktop};
 use divisi_model::ensemble::{PolicyKind, Wait};
 use divisi_session::{Setup, SetupFile};
 
@@ -105,9 +105,7 @@ fn a_file_that_cannot_be_written_leaves_the_picker_open() {
     opened(&mut bench, 'W', &place);
     bench
         .console
-        .handle(ConsoleEvent::Wrote(Err(FileError::Other(
-            "cannot write x: full".into(),
-        ))));
+        .handle(ConsoleEvent::Wrote(Err("cannot write x: full".into())));
     assert!(bench.text().contains("✗ cannot write x: full"));
     assert!(!bench.console.dialogs().is_empty());
 }
@@ -302,9 +300,7 @@ fn the_desktop_is_an_offer() {
     bench.control('o');
     bench
         .console
-        .handle(ConsoleEvent::Picked(Err(FileError::Other(
-            "it died".into(),
-        ))));
+        .handle(ConsoleEvent::Picked(Err("it died".into())));
     assert!(bench.text().contains("✗ it died"));
     bench.control('o');
     let read = bench

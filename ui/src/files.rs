@@ -8,58 +8,8 @@ use std::path::{Path, PathBuf};
 
 use divisi_model::user_folders;
 use divisi_runtime::reading;
-use thiserror::Error;
 
 use divisi_model::replace::replace_file;
-
-/// The reason why a file was not read, written or chosen.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum FileError {
-    /// The file or its folder cannot be read.
-    #[error("cannot read {}: {why}", path.display())]
-    Read {
-        /// The path.
-        path: PathBuf,
-        /// The system's error message.
-        why: String,
-    },
-    /// The file cannot be written.
-    #[error("cannot write {}: {why}", path.display())]
-    Write {
-        /// The path.
-        path: PathBuf,
-        /// The system's error message.
-        why: String,
-    },
-    /// Too many files have similar names.
-    #[error("cannot write {}: too many files with similar names", .0.display())]
-    TooMany(PathBuf),
-    /// The path does not name a file.
-    #[error("expected a file, found {}", .0.display())]
-    NoFile(PathBuf),
-    /// The desktop's dialog failed; holds its message.
-    #[error("the desktop's dialog failed: {0}; choose here instead")]
-    Dialog(String),
-    /// Another writer failed; holds its message.
-    #[error("{0}")]
-    Other(String),
-}
-
-impl FileError {
-    fn reading(path: &Path, why: &io::Error) -> Self {
-        FileError::Read {
-            path: path.to_owned(),
-            why: why.to_string(),
-        }
-    }
-
-    fn writing(path: &Path, why: &io::Error) -> Self {
-        FileError::Write {
-            path: path.to_owned(),
-            why: why.to_string(),
-        }
-    }
-}
 
 /// The number of names tried before giving up.
 const MOST: usize = 10_000;
@@ -97,14 +47,14 @@ pub struct FolderItem {
 ///
 /// # Errors
 /// Neither it nor its folder can be read: the path and the reason.
-pub fn list_path(path: &Path) -> Result<FolderListing, FileError> {
+pub fn list_path(path: &Path) -> Result<FolderListing, String> {
     let path = at_home(path);
     let whole = std::path::absolute(&path).unwrap_or(path);
     if whole.is_dir() {
         return list(&whole, None);
     }
     let (Some(folder), Some(name)) = (whole.parent(), whole.file_name()) else {
-        return Err(FileError::NoFile(whole));
+        return Err(format!("expected a file, found {}", whole.display()));
     };
     let about = (name.to_string_lossy().into_owned(), whole.exists());
     list(folder, Some(about))
@@ -117,8 +67,8 @@ fn at_home(path: &Path) -> PathBuf {
     }
 }
 
-fn list(path: &Path, about: Option<(String, bool)>) -> Result<FolderListing, FileError> {
-    let wrong = |e: io::Error| FileError::reading(path, &e);
+fn list(path: &Path, about: Option<(String, bool)>) -> Result<FolderListing, String> {
+    let wrong = |e| cannot_read(path, &e);
     // Resolves `a/../b` and links into a readable path.
     let whole = path.canonicalize().map_err(wrong)?;
     let mut all = fs::read_dir(&whole).map_err(wrong)?;
@@ -143,12 +93,16 @@ fn item(entry: fs::DirEntry) -> FolderItem {
     }
 }
 
+fn cannot_read(path: &Path, why: &io::Error) -> String {
+    format!("cannot read {}: {why}", path.display())
+}
+
 /// Returns a file's text.
 ///
 /// # Errors
 /// The file cannot be read, or is not a text of a reasonable size: the path and the reason.
-pub fn read(path: &Path) -> Result<String, FileError> {
-    reading::text(path).map_err(|e| FileError::reading(path, &e))
+pub fn read(path: &Path) -> Result<String, String> {
+    reading::text(path).map_err(|e| cannot_read(path, &e))
 }
 
 /// Writes a file and returns its path. Without `replace` an existing file stays, and the new file
@@ -156,8 +110,9 @@ pub fn read(path: &Path) -> Result<String, FileError> {
 ///
 /// # Errors
 /// The file cannot be written: the path and the reason.
-pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, FileError> {
-    let wrong = |e: io::Error| FileError::writing(path, &e);
+pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, String> {
+    let cannot = format!("cannot write {}", path.display());
+    let wrong = |e: io::Error| format!("{cannot}: {e}");
     if replace {
         replace_file(path, bytes).map_err(wrong)?;
         return Ok(path.to_owned());
@@ -170,7 +125,7 @@ pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, FileEr
             Err(e) => return Err(wrong(e)),
         }
     }
-    Err(FileError::TooMany(path.to_owned()))
+    Err(format!("{cannot}: too many files with similar names"))
 }
 
 fn numbered(path: &Path, number: usize) -> PathBuf {

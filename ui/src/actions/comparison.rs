@@ -3,14 +3,14 @@
 use divisi_model::allocation::WorkerChange;
 use divisi_session::{EditPreview, Prediction, Snapshot};
 
-use super::lines::{LineError, LineFront, LineWords, Said};
+use super::lines::{LineFront, LineWords, Said};
 use crate::text::{format, status as words};
 
 pub(super) fn compare(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     words.none()?;
     let setup = front.setup()?;
     let preview = front.session.preview(&setup);
-    let preview = preview.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
+    let preview = preview.map_err(|refusal| refusal.to_string())?;
     let mut lines: Vec<String> = changes(front.shown, &preview).collect();
     if lines.is_empty() {
         lines.push("nothing changes".into());

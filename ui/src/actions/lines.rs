@@ -1,15 +1,10 @@
 //! The actions of line commands: words in, lines out.
 
 use divisi_engine::deployment::{CatalogueChange, Handover};
-use divisi_model::allocation::{Cell, InvalidMatrix};
-use divisi_model::ensemble::PolicyKind;
-use divisi_session::{Command, Session, Setup, Slowdown, Snapshot, Terms};
-use thiserror::Error;
+use divisi_model::allocation::Cell;
+use divisi_session::{Command, Session, Setup, Snapshot, Terms};
 
-use super::arguments::{
-    self, Argument, LoadableModelName, NamedDevice, NamedMember, NamedPrecision, OnOff, RecordTo,
-    SampleBound, ServedModelName, WishedLoad, WishedMix, WrittenEntry,
-};
+use super::arguments::{self, Parse};
 use super::stage;
 use super::staged::StagedLines;
 use crate::commands::{LINES, LineForm};
@@ -32,65 +27,15 @@ pub(crate) struct LineFront<'a> {
     pub leave: bool,
 }
 
-/// The reason why a line failed.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub(crate) enum LineError {
-    /// An unknown command.
-    #[error("no command `{name}`{} (help lists all)", meant(.near))]
-    Unknown {
-        /// The typed name.
-        name: String,
-        /// The most similar command.
-        near: Option<&'static str>,
-    },
-    /// Changes are refused; holds the command.
-    #[error("read-only: cannot {0}")]
-    ReadOnly(&'static str),
-    /// Too few words or too many.
-    #[error("{}", usage(.name, .takes))]
-    Words {
-        /// The command.
-        name: &'static str,
-        /// The expected words.
-        takes: &'static str,
-    },
-    /// A word is not as expected; holds the message.
-    #[error("{0}")]
-    Argument(String),
-    /// The staged matrix is invalid.
-    #[error(transparent)]
-    Matrix(#[from] InvalidMatrix),
-    /// There are no staged changes.
-    #[error("no staged changes: use set DEVICE MEMBER SIZE or precision MEMBER PRECISION")]
-    NothingStaged,
-    /// No search has found a matrix.
-    #[error("no matrix found by a search yet")]
-    NothingFound,
-    /// The session proposes no change.
-    #[error("no proposed change")]
-    NothingProposed,
-    /// The session refused the command; holds its message.
-    #[error("{0}")]
-    Refused(String),
+/// Returns the error of an unknown command.
+pub(super) fn unknown(name: &str) -> String {
+    let near = nearest(name, LINES.iter().map(|l| l.command.name));
+    let meant = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    format!("no command `{name}`{meant} (help lists all)")
 }
 
-fn meant(near: &Option<&str>) -> String {
-    near.map_or(String::new(), |n| format!("; did you mean `{n}`?"))
-}
-
-fn usage(name: &str, takes: &str) -> String {
-    format!("expected: {name} {takes}").trim_end().to_owned()
-}
-
-impl LineError {
-    /// Returns the error for an unknown command `name`.
-    pub(super) fn unknown(name: &str) -> Self {
-        LineError::Unknown {
-            name: name.to_owned(),
-            near: nearest(name, LINES.iter().map(|l| l.command.name)),
-        }
-    }
-}
+const NOTHING_STAGED: &str =
+    "no staged changes: use set DEVICE MEMBER SIZE or precision MEMBER PRECISION";
 
 /// The words after a command's name.
 #[derive(Clone, Copy)]
@@ -105,29 +50,28 @@ impl<'a> LineWords<'a> {
         LineWords { form, words }
     }
 
-    fn wrong(&self) -> LineError {
-        LineError::Words {
-            name: self.form.command.name,
-            takes: self.form.takes,
-        }
+    fn wrong(&self) -> String {
+        let usage = format!("expected: {} {}", self.form.command.name, self.form.takes);
+        usage.trim_end().to_owned()
     }
 
     /// Returns exactly `N` words.
-    fn exactly<const N: usize>(&self) -> Result<[&'a str; N], LineError> {
+    fn exactly<const N: usize>(&self) -> Result<[&'a str; N], String> {
         self.words.try_into().map_err(|_| self.wrong())
     }
 
-    pub(super) fn none(&self) -> Result<(), LineError> {
+    pub(super) fn none(&self) -> Result<(), String> {
         self.exactly::<0>().map(drop)
     }
 
-    fn one<A: Argument>(&self, shown: &Snapshot) -> Result<A, LineError> {
+    /// Parses the only word.
+    fn one<T>(&self, parse: Parse<T>, shown: &Snapshot) -> Result<T, String> {
         let [word] = self.exactly()?;
-        read(word, shown)
+        parse(word, shown)
     }
 
     /// Returns the words if their number is within these bounds.
-    fn between(&self, least: usize, most: usize) -> Result<&'a [&'a str], LineError> {
+    fn between(&self, least: usize, most: usize) -> Result<&'a [&'a str], String> {
         let right = (least..=most).contains(&self.words.len());
         if right {
             Ok(self.words)
@@ -137,24 +81,21 @@ impl<'a> LineWords<'a> {
     }
 }
 
-fn read<A: Argument>(word: &str, shown: &Snapshot) -> Result<A, LineError> {
-    A::read(word, shown).map_err(LineError::Argument)
-}
-
-pub(super) type Said = Result<Vec<String>, LineError>;
+/// The answer to a line, or the reason why it failed.
+pub(crate) type Said = Result<Vec<String>, String>;
 
 impl LineFront<'_> {
     /// Sends a command to the session.
     fn send(&mut self, command: Command) -> Said {
         let sent = self.session.command(command);
-        sent.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
+        sent.map_err(|refusal| refusal.to_string())?;
         Ok(vec!["taken".into()])
     }
 
     /// Returns the staged changes with the running settings.
-    pub(super) fn setup(&self) -> Result<Setup, LineError> {
+    pub(super) fn setup(&self) -> Result<Setup, String> {
         let staged = self.staged.applied_to(self.shown.setup());
-        staged.ok_or(LineError::NothingStaged)
+        staged.ok_or_else(|| NOTHING_STAGED.to_owned())
     }
 }
 
@@ -162,6 +103,17 @@ impl LineFront<'_> {
 pub(super) fn plain(front: &mut LineFront<'_>, words: LineWords<'_>, command: Command) -> Said {
     words.none()?;
     front.send(command)
+}
+
+/// Sends the command for the only word of a line to the session.
+pub(super) fn sends<T>(
+    front: &mut LineFront<'_>,
+    words: LineWords<'_>,
+    parse: Parse<T>,
+    command: impl FnOnce(T) -> Command,
+) -> Said {
+    let argument = words.one(parse, front.shown)?;
+    front.send(command(argument))
 }
 
 pub(super) fn help(_: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
@@ -187,11 +139,13 @@ pub(super) fn quit(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
 pub(super) fn set(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let [device, member, size] = words.exactly()?;
     let shown = front.shown;
-    let NamedDevice(device) = read(device, shown)?;
-    let NamedMember(member) = read(member, shown)?;
-    let WrittenEntry(size) = read(size, shown)?;
-    let cell = Cell { device, member };
-    front.staged.set(&shown.matrix, cell, size)?;
+    let cell = Cell {
+        device: arguments::device(device, shown)?,
+        member: arguments::member(member, shown)?,
+    };
+    let size = arguments::entry(size, shown)?;
+    let staged = front.staged.set(&shown.matrix, cell, size);
+    staged.map_err(|why| why.to_string())?;
     let size = size.map_or("no worker".into(), |s| format!("batches of {s}"));
     Ok(vec![format!(
         "staged: {}: {size}",
@@ -201,8 +155,8 @@ pub(super) fn set(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
 
 pub(super) fn precision(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let [name, precision] = words.exactly()?;
-    let NamedMember(member) = read(name, front.shown)?;
-    let NamedPrecision(precision) = read(precision, front.shown)?;
+    let member = arguments::member(name, front.shown)?;
+    let precision = arguments::precision(precision, front.shown)?;
     front.staged.compute_in(member, precision);
     let mut said = vec![format!("staged: {name} in {}", precision.to_text())];
     // Changes that cannot be planned are refused when they are compared or applied.
@@ -235,52 +189,37 @@ pub(super) fn apply(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
 pub(super) fn apply_best(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     words.none()?;
     let best = stage::best_matrix(front.shown).cloned();
-    let best = best.ok_or(LineError::NothingFound)?;
+    let best = best.ok_or("no matrix found by a search yet")?;
     front.send(stage::apply_matrix(front.shown, best))
 }
 
 pub(super) fn apply_proposal(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     words.none()?;
     let proposal = front.shown.proposal.as_ref();
-    let matrix = proposal.ok_or(LineError::NothingProposed)?.matrix.clone();
+    let matrix = proposal.ok_or("no proposed change")?.matrix.clone();
     front.send(stage::apply_matrix(front.shown, matrix))
 }
 
 pub(super) fn search(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let order = arguments::search(words.between(0, 3)?).map_err(LineError::Argument)?;
+    let order = arguments::search(words.between(0, 3)?)?;
     front.send(Command::StartSearch(order))
 }
 
-pub(super) fn load(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let WishedLoad(pattern) = words.one(front.shown)?;
-    front.send(stage::set_load(pattern))
-}
-
-pub(super) fn mix(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let WishedMix(mix) = words.one(front.shown)?;
-    front.send(Command::SetMix(mix))
-}
-
 pub(super) fn policy(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let policy: PolicyKind = words.one(front.shown)?;
+    let policy = words.one(arguments::policy, front.shown)?;
     front.send(stage::apply_policy(front.shown, policy))
 }
 
 pub(super) fn target(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let target = arguments::target(words.between(1, 2)?).map_err(LineError::Argument)?;
+    let target = arguments::target(words.between(1, 2)?)?;
     front.send(Command::SetTarget(target))
 }
 
 pub(super) fn vote(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let [member, vote] = words.exactly()?;
-    let OnOff(votes) = read(vote, front.shown)?;
-    let NamedMember(member) = read(member, front.shown)?;
+    let votes = arguments::on_off(vote, front.shown)?;
+    let member = arguments::member(member, front.shown)?;
     front.send(Command::SetVote(member, votes))
-}
-
-pub(super) fn listen(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let OnOff(listens) = words.one(front.shown)?;
-    front.send(Command::Listen(listens))
 }
 
 pub(super) fn scaling(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
@@ -288,25 +227,14 @@ pub(super) fn scaling(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     front.send(Command::SetScalingPolicy(name.to_owned()))
 }
 
-pub(super) fn compare_policies(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    words.none()?;
-    front.send(Command::ComparePolicies)
-}
-
-pub(super) fn load_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let LoadableModelName(name) = words.one(front.shown)?;
-    front.send(Command::LoadModel(name))
-}
-
 pub(super) fn unload_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let all = words.between(1, 2)?;
-    let ServedModelName(name) = read(all[0], front.shown)?;
+    let name = arguments::served_model(all[0], front.shown)?;
     let dependents = match all.get(1) {
         None => false,
         Some(word) if *word == "all" => true,
         Some(word) => {
-            let wrong = format!("expected `all` or no word, found `{word}`");
-            return Err(LineError::Argument(wrong));
+            return Err(format!("expected `all` or no word, found `{word}`"));
         }
     };
     front.send(Command::UnloadModel { name, dependents })
@@ -314,12 +242,9 @@ pub(super) fn unload_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> S
 
 pub(super) fn plan_models(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let change = match words.between(1, 3)? {
-        ["load", name] => {
-            let LoadableModelName(name) = read(name, front.shown)?;
-            CatalogueChange::Load(name)
-        }
+        ["load", name] => CatalogueChange::Load(arguments::loadable_model(name, front.shown)?),
         ["unload", name, all @ ..] if matches!(all, [] | ["all"]) => {
-            let ServedModelName(name) = read(name, front.shown)?;
+            let name = arguments::served_model(name, front.shown)?;
             let dependents = !all.is_empty();
             CatalogueChange::Unload { name, dependents }
         }
@@ -349,31 +274,16 @@ pub(super) fn apply_models(front: &mut LineFront<'_>, words: LineWords<'_>) -> S
     })
 }
 
-pub(super) fn record(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let RecordTo(path) = words.one(front.shown)?;
-    front.send(path.map_or(Command::StopRecording, Command::StartRecording))
-}
-
-pub(super) fn lose_device(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let NamedDevice(device) = words.one(front.shown)?;
-    front.send(Command::LoseDevice(device))
-}
-
-pub(super) fn regain_device(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let NamedDevice(device) = words.one(front.shown)?;
-    front.send(Command::RegainDevice(device))
-}
-
 pub(super) fn slow_device(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let [device, factor] = words.exactly()?;
-    let NamedDevice(device) = read(device, front.shown)?;
-    let factor: Slowdown = read(factor, front.shown)?;
+    let device = arguments::device(device, front.shown)?;
+    let factor = arguments::slowdown(factor, front.shown)?;
     front.send(Command::SlowDevice(device, factor))
 }
 
 pub(super) fn max_inf(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let [device, samples] = words.exactly()?;
-    let NamedDevice(device) = read(device, front.shown)?;
-    let SampleBound(most) = read(samples, front.shown)?;
+    let device = arguments::device(device, front.shown)?;
+    let most = arguments::sample_bound(samples, front.shown)?;
     front.send(Command::SetMaxInf(device, most))
 }

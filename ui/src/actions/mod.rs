@@ -1,6 +1,6 @@
 //! The actions of commands: on the screen they act on the model, as a line on the session.
 //!
-//! [`table`] pairs every command with its two functions. Screen functions take their subject from
+//! [`table`] finds the functions of a command. Screen functions take their subject from
 //! the cursor or ask in a dialog; line functions read it from words ([`arguments`]). The requests
 //! that both and the demonstration send to the session are built in [`mod@stage`].
 
@@ -18,12 +18,12 @@ mod table;
 
 use divisi_session::Command;
 
-use crate::commands::{Binding, CommandInfo, LineForm, NotNow};
+use crate::commands::{Binding, CommandInfo, LineForm, NotNow, focused_by};
 use crate::model::{Effect, Model};
 
 pub(crate) use edit::arranged;
 pub(crate) use follow_up::FollowUp;
-pub(crate) use lines::{LineError, LineFront};
+pub(crate) use lines::LineFront;
 pub(crate) use panels::{configured, leave_alone, look_at, scroll};
 pub(crate) use session::{hung_up, quit};
 pub(crate) use stage::{ask, bring_back, stage};
@@ -35,10 +35,11 @@ pub(crate) fn run(model: &mut Model, binding: &Binding) -> FollowUp {
         model.say(reason.to_string(), true);
         return FollowUp::default();
     }
-    match table::screen(binding.command) {
-        Some(does) => does(model),
-        None => FollowUp::default(),
+    if let Some(panel) = focused_by(binding.command) {
+        model.focus = panel;
     }
+    let does = table::on_screen(binding.command);
+    does.map_or_else(FollowUp::default, |does| does(model))
 }
 
 /// Returns the effect that sends `asked`, a command of a demonstration, to the session.
@@ -58,16 +59,16 @@ pub(crate) fn give(
 ///
 /// # Errors
 /// The command is unknown, its words are wrong, or it was refused.
-pub(crate) fn say(front: &mut LineFront<'_>, line: &str) -> Result<Vec<String>, LineError> {
+pub(crate) fn say(front: &mut LineFront<'_>, line: &str) -> lines::Said {
     let words: Vec<&str> = line.trim_start_matches(':').split_whitespace().collect();
     let Some(first) = words.first() else {
         return Ok(Vec::new());
     };
-    let (form, taken) = LineForm::named(&words).ok_or_else(|| LineError::unknown(first))?;
+    let (form, taken) = LineForm::named(&words).ok_or_else(|| lines::unknown(first))?;
     if form.command.changes && front.read_only {
-        return Err(LineError::ReadOnly(form.command.name));
+        return Err(format!("read-only: cannot {}", form.command.name));
     }
-    let Some(does) = table::line(form.command) else {
+    let Some(does) = table::as_line(form.command) else {
         return Ok(Vec::new());
     };
     does(front, lines::LineWords::new(form, &words[taken..]))

@@ -10,16 +10,10 @@ use ratatui::layout::{Position, Rect};
 use super::follow_up::FollowUp;
 use super::streams;
 use crate::config::{ConfigError, Settings};
-use crate::dialogs::{Dialog, Form, Help, Palette, PanelList, Themes};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
-use crate::panels::{cell_at, columns_on_screen, model_cursor, rows_on_screen};
+use crate::panels::{cell_at, model_cursor, rows_on_screen, scrolled};
 use crate::view::Whose;
-
-/// Focuses a panel.
-pub(super) fn focus(model: &mut Model, panel: Panel) {
-    model.focus = panel;
-}
 
 /// Focuses the panel `step` places further.
 pub(super) fn next(model: &mut Model, step: isize) {
@@ -37,11 +31,6 @@ pub(super) fn next_layout(model: &mut Model) {
     model.expanded = false;
     model.settle();
     model.say(format!("layout {}", model.arrangement.name()), false);
-}
-
-/// Lists the panels, to hide or show them.
-pub(super) fn list() -> FollowUp {
-    Dialog::Panels(PanelList::default()).into()
 }
 
 /// Shows all panels again if one has the whole screen. Returns whether it had.
@@ -131,14 +120,7 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
         panel @ (Panel::Latency | Panel::Throughput) => self::step(model, panel, step),
         panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
         Panel::Allocation => walk(model, step, sideways),
-        Panel::Search
-        | Panel::Streams
-        | Panel::Log
-        | Panel::Members
-        | Panel::Steps
-        | Panel::Models
-        | Panel::Clients
-        | Panel::Tasks => {}
+        _ => {}
     }
 }
 
@@ -164,13 +146,6 @@ fn scroll_rows(model: &mut Model, step: isize) {
     }
 }
 
-/// Returns the new first row after scrolling by `step`, for a panel that shows `room` of `all`
-/// rows.
-fn scrolled(first: usize, step: isize, all: usize, room: usize) -> usize {
-    let last = all.saturating_sub(room);
-    streams::moved(first.min(last), step, last + 1)
-}
-
 /// Scrolls a panel by `step` rows.
 pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
     match panel {
@@ -182,30 +157,8 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
             let next = streams::moved(model_cursor(model), step, models.len());
             model.model_cursor.go_to(next, models);
         }
-        Panel::Clients => {
-            let callers = crate::panels::caller_rows(model);
-            model.clients_down = streams::moved(model.clients_down, step, callers);
-        }
-        Panel::Tasks => {
-            let columns = columns_on_screen(model, panel);
-            let rows = crate::panels::task_rows(model, columns);
-            // The panel has no heading row.
-            let room = rows_on_screen(model, panel) + 1;
-            model.tasks_down = scrolled(model.tasks_down, step, rows, room);
-        }
-        Panel::Search => scroll_search(model, step),
-        Panel::Steps => {
-            let rows = crate::panels::step_rows(model);
-            let room = rows_on_screen(model, panel);
-            model.steps_down = scrolled(model.steps_down, step, rows, room);
-        }
         Panel::Latency | Panel::Throughput => self::step(model, panel, step),
-        Panel::Log => {
-            let lines = crate::panels::log_rows(model);
-            // The panel has no heading row.
-            let room = rows_on_screen(model, panel) + 1;
-            model.log_back = scrolled(model.log_back, -step, lines, room);
-        }
+        panel => model.scrolled[panel.index()] = scrolled(model, panel, step),
     }
 }
 
@@ -227,23 +180,6 @@ fn walk(model: &mut Model, step: isize, sideways: bool) {
     }
 }
 
-/// Scrolls the search's steps.
-fn scroll_search(model: &mut Model, step: isize) {
-    let search = model.snapshot.search.as_ref();
-    let steps = search.map_or(0, |s| s.progress.accepted.len());
-    model.search_back = streams::moved(model.search_back, -step, steps);
-}
-
-/// Shows all commands.
-pub(super) fn help() -> FollowUp {
-    Dialog::Help(Help::default()).into()
-}
-
-/// Opens the palette.
-pub(super) fn palette() -> FollowUp {
-    Dialog::Palette(Palette::default()).into()
-}
-
 /// Turns the mouse on or off.
 pub(super) fn mouse(model: &mut Model) -> FollowUp {
     model.mouse = !model.mouse;
@@ -253,16 +189,6 @@ pub(super) fn mouse(model: &mut Model) -> FollowUp {
     };
     model.say(text, false);
     Effect::Mouse(model.mouse).into()
-}
-
-/// Opens the choice of themes.
-pub(super) fn theme(model: &Model) -> FollowUp {
-    Dialog::Themes(Themes::new(&model.settings)).into()
-}
-
-/// Asks for a name for the shown layout.
-pub(super) fn save_layout(model: &Model) -> FollowUp {
-    Dialog::Form(Form::layout(model.arrangement.name())).into()
 }
 
 /// Applies the new configuration. On an error, reports it and keeps the old one.
@@ -284,9 +210,4 @@ pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, Conf
             true,
         ),
     }
-}
-
-/// Writes the current screen to files.
-pub(super) fn picture() -> FollowUp {
-    Effect::Picture.into()
 }

@@ -23,11 +23,6 @@ const LEAVE_DEMO: &str = "End the demonstration and quit? Esc alone ends the dem
      stays in the console.";
 const LEAVE_STAGED: &str = "Staged changes are not applied. Quit without them?";
 
-/// Stops the program until the shell continues it.
-pub(super) fn suspend() -> FollowUp {
-    Effect::Suspend.into()
-}
-
 /// Takes or releases the right to edit.
 pub(super) fn take_editing(model: &Model) -> FollowUp {
     let audience = &model.snapshot.audience;

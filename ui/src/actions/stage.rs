@@ -6,35 +6,8 @@ use divisi_model::ensemble::PolicyKind;
 use divisi_session::{Command, LoadPattern, SearchState, Setup, SetupFile, Snapshot, Terms};
 
 use super::follow_up::FollowUp;
-use crate::dialogs::{
-    Compare, Confirm, ConfirmedAction, Dialog, Form, HistoryDialog, Picker, Purpose, Voters,
-};
+use crate::dialogs::{Compare, Confirm, ConfirmedAction, Dialog, Form, Picker, Purpose, Voters};
 use crate::model::{Effect, Model, Setting};
-
-/// Asks for a batching policy.
-pub(super) fn policy(model: &Model) -> FollowUp {
-    Dialog::Form(Form::policy(model.setup().policy)).into()
-}
-
-/// Asks for the segment size.
-pub(super) fn segment_size(model: &Model) -> FollowUp {
-    Dialog::Form(Form::segment_size(model.setup().segment_size)).into()
-}
-
-/// Asks for a service objective.
-pub(super) fn target(model: &Model) -> FollowUp {
-    Dialog::Form(Form::target(model.snapshot.target)).into()
-}
-
-/// Asks for a load.
-pub(super) fn load(model: &Model) -> FollowUp {
-    Dialog::Form(Form::load(model.snapshot.load.pattern.as_ref())).into()
-}
-
-/// Asks for the traffic shares of models.
-pub(super) fn mix(model: &Model) -> FollowUp {
-    Dialog::Form(Form::mix(model.snapshot.load.mix.as_ref())).into()
-}
 
 /// Asks for the rule, the weights and the votes.
 pub(super) fn combination(model: &Model) -> FollowUp {
@@ -46,11 +19,6 @@ pub(super) fn combination(model: &Model) -> FollowUp {
         model.snapshot.answers,
     ))
     .into()
-}
-
-/// Shows earlier setups.
-pub(super) fn history() -> FollowUp {
-    Dialog::History(HistoryDialog::default()).into()
 }
 
 /// Stages a setting with the other changes. Outside of editing it is compared at once.
@@ -118,33 +86,9 @@ pub(crate) fn bring_back(model: &mut Model, number: u64, setup: Setup) -> Follow
 }
 
 /// Returns a question that `y` answers by sending a command to the session.
-fn asked_first(title: &'static str, text: &str, command: Command) -> FollowUp {
+pub(super) fn asked_first(title: &'static str, text: &str, command: Command) -> FollowUp {
     let confirm = Confirm::new(title, text, ConfirmedAction::Send(command));
     Dialog::Confirm(confirm).into()
-}
-
-/// Asks whether to undo.
-pub(super) fn undo() -> FollowUp {
-    let text = "Undo the last change of matrix and settings?";
-    asked_first("undo", text, Command::Undo)
-}
-
-/// Asks whether to redo.
-pub(super) fn redo() -> FollowUp {
-    let text = "Redo the undone change?";
-    asked_first("redo", text, Command::Redo)
-}
-
-/// Asks whether to keep the change on probation.
-pub(super) fn keep() -> FollowUp {
-    let text = "Keep the change and end its probation?";
-    asked_first("keep the change", text, Command::EndProbation(true))
-}
-
-/// Asks whether to roll the change on probation back.
-pub(super) fn roll_back() -> FollowUp {
-    let text = "Roll back the change on probation to the previous setup?";
-    asked_first("roll back", text, Command::EndProbation(false))
 }
 
 /// Asks for the kind of search.

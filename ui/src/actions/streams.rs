@@ -11,7 +11,7 @@ use crate::dialogs;
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::panels::{StreamRow, StreamsView, stream_keys, streams_on_screen};
-use crate::view::timeline::TimelineRows;
+use crate::view::timeline::{RowKey, TimelineRows};
 use crate::view::{SpanReading, ZOOMS};
 
 /// Handles a key while the filter is typed. Returns whether it was used.
@@ -166,7 +166,7 @@ pub(crate) fn step(model: &mut Model, on: bool) {
     let Some(row) = view.plan.rows.get(at) else {
         return;
     };
-    model.streams.selected = Some(row.key());
+    model.streams.selected = Some(row.key);
     show_row(model, &view, at);
     let shows = |span: &Span| shows(&view.plan.places, row, span);
     let found = match &model.streams.reading {
@@ -184,10 +184,11 @@ pub(crate) fn step(model: &mut Model, on: bool) {
 }
 
 fn shows(places: &TimelineRows, row: &StreamRow, span: &Span) -> bool {
-    match *row {
-        StreamRow::Lane { at, .. } => places.lane_of(span) == Some(at),
-        StreamRow::Sum { at, .. } => places.sum_of(span) == Some(at),
-    }
+    let at = match row.key {
+        RowKey::Lane { .. } => places.lane_of(span),
+        RowKey::Sum { .. } => places.sum_of(span),
+    };
+    at == Some(row.at)
 }
 
 fn last_before(
@@ -253,7 +254,7 @@ fn click(model: &mut Model, view: &StreamsView, x: u16, y: u16) {
     let Some(row) = view.row_at(y) else {
         return;
     };
-    model.streams.selected = Some(row.key());
+    model.streams.selected = Some(row.key);
     let Some(cell) = view.cell_at(x) else {
         return;
     };

@@ -211,7 +211,7 @@ pub(crate) fn keys() -> Result<()> {
 /// Returns the table as text: keys, name, help.
 pub(crate) fn key_table(keys: &Keymap) -> String {
     let mut text = String::new();
-    for entry in BINDINGS {
+    for entry in BINDINGS.iter() {
         let labels = key_labels(entry, keys);
         let (name, help) = (entry.name(), entry.help);
         text += &format!("{labels:<18}  {name:<22}  {}{help}\n", key_place(entry));

@@ -33,59 +33,22 @@ pub enum NotNow {
         /// The refused action.
         title: &'static str,
     },
-    /// This console is alone, so it need not take the right to edit.
-    #[error("this console is the only editor")]
-    NobodyElse,
-    /// There is no earlier setup.
-    #[error("nothing to undo")]
-    NothingToUndo,
-    /// Nothing was undone.
-    #[error("nothing to redo")]
-    NothingToRedo,
-    /// No search runs or is paused.
-    #[error("no search is running")]
-    NoSearch,
-    /// No search has found a matrix.
-    #[error("no matrix found by a search yet")]
-    NothingFound,
-    /// The session proposes no change.
-    #[error("no proposed change: no worker is much slower than its profile")]
-    NothingProposed,
-    /// The member is the last one with a vote.
-    #[error("the last voting member stays: an ensemble needs one")]
-    LastVoter,
-    /// Members of a pipeline do not vote.
-    #[error("pipelines have no votes: their steps combine the answers")]
-    NoVotes,
-    /// The served models are fixed.
-    #[error("the models are fixed at the start of the server")]
-    ModelsFixed,
-    /// No tasks are served.
-    #[error("no tasks are served: start `divisi --task TASK`")]
-    NoTasks,
-    /// The session cannot listen to clients.
-    #[error("this session cannot listen to clients")]
-    NoDoor,
-    /// No probation is running.
-    #[error("no probation is running")]
-    NoProbation,
-    /// The device is real; holds its name.
-    #[error("{0} is part of this machine; only simulated devices can")]
-    NotSimulated(String),
-    /// The device is already lost; holds its name.
-    #[error("{0} is already lost")]
-    LostAlready(String),
-    /// The device is lost; holds its name.
-    #[error("{0} is lost")]
-    DeviceLost(String),
-    /// The device is not lost; holds its name.
-    #[error("{0} is not lost")]
-    DeviceNotLost(String),
+    /// The state does not allow it; holds the reason.
+    #[error("{0}")]
+    State(&'static str),
+    /// The state of its device does not allow it; holds the device's name and the reason.
+    #[error("{0} {1}")]
+    Device(String, &'static str),
 }
 
 /// Returns the error `why` unless `so` holds.
 fn unless(so: bool, why: NotNow) -> Result<(), NotNow> {
     if so { Ok(()) } else { Err(why) }
+}
+
+/// Returns an error with the reason `why` unless `so` holds.
+fn needs(so: bool, why: &'static str) -> Result<(), NotNow> {
+    unless(so, NotNow::State(why))
 }
 
 impl ShownState<'_> {
@@ -116,58 +79,69 @@ impl ShownState<'_> {
 }
 
 pub(super) fn may_take_editing(state: &ShownState<'_>) -> Result<(), NotNow> {
-    unless(state.snapshot.audience.attached, NotNow::NobodyElse)?;
+    let attached = state.snapshot.audience.attached;
+    needs(attached, "this console is the only editor")?;
     unless(!state.read_only, NotNow::ReadOnly("edit"))
 }
 
 pub(super) fn can_undo(state: &ShownState<'_>) -> Result<(), NotNow> {
-    unless(state.snapshot.can_undo, NotNow::NothingToUndo)
+    needs(state.snapshot.can_undo, "nothing to undo")
 }
 
 pub(super) fn can_redo(state: &ShownState<'_>) -> Result<(), NotNow> {
-    unless(state.snapshot.can_redo, NotNow::NothingToRedo)
+    needs(state.snapshot.can_redo, "nothing to redo")
 }
 
 pub(super) fn searches(state: &ShownState<'_>) -> Result<(), NotNow> {
     let search = state.snapshot.search.as_ref().map(|s| &s.state);
     let goes_on = matches!(search, Some(SearchState::Running | SearchState::Paused));
-    unless(goes_on, NotNow::NoSearch)
+    needs(goes_on, "no search is running")
 }
 
 pub(super) fn has_found(state: &ShownState<'_>) -> Result<(), NotNow> {
     let search = state.snapshot.search.as_ref();
     let best = search.is_some_and(|s| s.progress.best.is_some());
-    unless(best, NotNow::NothingFound)
+    needs(best, "no matrix found by a search yet")
 }
 
 pub(super) fn has_proposal(state: &ShownState<'_>) -> Result<(), NotNow> {
-    unless(state.snapshot.proposal.is_some(), NotNow::NothingProposed)
+    let proposed = state.snapshot.proposal.is_some();
+    needs(
+        proposed,
+        "no proposed change: no worker is much slower than its profile",
+    )
 }
 
 pub(super) fn is_on_probation(state: &ShownState<'_>) -> Result<(), NotNow> {
     let probation = state.snapshot.probation.as_ref().map(|p| &p.state);
     let watched = probation == Some(&ProbationState::Watching);
-    unless(watched, NotNow::NoProbation)
+    needs(watched, "no probation is running")
 }
 
 /// Checks that members are combined by a rule.
 pub(super) fn has_rule(state: &ShownState<'_>) -> Result<(), NotNow> {
-    unless(!state.snapshot.pipeline, NotNow::NoVotes)
+    let why = "pipelines have no votes: their steps combine the answers";
+    needs(!state.snapshot.pipeline, why)
 }
 
 /// Checks that models can be loaded and unloaded.
 pub(super) fn can_load(state: &ShownState<'_>) -> Result<(), NotNow> {
-    unless(state.snapshot.can_load, NotNow::ModelsFixed)
+    needs(
+        state.snapshot.can_load,
+        "the models are fixed at the start of the server",
+    )
 }
 
 /// Checks that tasks are served.
 pub(super) fn has_tasks(state: &ShownState<'_>) -> Result<(), NotNow> {
-    unless(state.snapshot.scaling.is_some(), NotNow::NoTasks)
+    let served = state.snapshot.scaling.is_some();
+    needs(served, "no tasks are served: start `divisi --task TASK`")
 }
 
 /// Checks that the session can listen to clients.
 pub(super) fn has_door(state: &ShownState<'_>) -> Result<(), NotNow> {
-    unless(state.snapshot.door.is_some(), NotNow::NoDoor)
+    let door = state.snapshot.door.is_some();
+    needs(door, "this session cannot listen to clients")
 }
 
 /// Checks that another member votes besides this one.
@@ -175,17 +149,17 @@ pub(super) fn another_votes(shown: &Snapshot, member: MemberIndex) -> Result<(),
     let voting = &shown.combination.voting;
     let votes = voting.get(member.get()).copied().unwrap_or(false);
     let last = votes && voting.iter().filter(|v| **v).count() < 2;
-    unless(!last, NotNow::LastVoter)
+    needs(!last, "the last voting member stays: an ensemble needs one")
 }
 
 pub(super) fn can_be_lost(device: &DeviceView) -> Result<(), NotNow> {
     has_faults(device)?;
-    unless(!device.lost, NotNow::LostAlready(device.name.clone()))
+    needs_device(!device.lost, device, "is already lost")
 }
 
 pub(super) fn can_be_slowed(device: &DeviceView) -> Result<(), NotNow> {
     has_faults(device)?;
-    unless(!device.lost, NotNow::DeviceLost(device.name.clone()))
+    needs_device(!device.lost, device, "is lost")
 }
 
 pub(super) fn can_come_back(device: &DeviceView) -> Result<(), NotNow> {
@@ -193,13 +167,15 @@ pub(super) fn can_come_back(device: &DeviceView) -> Result<(), NotNow> {
         return Ok(());
     }
     has_faults(device)?;
-    Err(NotNow::DeviceNotLost(device.name.clone()))
+    needs_device(false, device, "is not lost")
 }
 
 /// Checks that the device's loss or slowness can be simulated.
 fn has_faults(device: &DeviceView) -> Result<(), NotNow> {
-    unless(
-        device.faults_on_demand,
-        NotNow::NotSimulated(device.name.clone()),
-    )
+    let why = "is part of this machine; only simulated devices can";
+    needs_device(device.faults_on_demand, device, why)
+}
+
+fn needs_device(so: bool, device: &DeviceView, why: &'static str) -> Result<(), NotNow> {
+    unless(so, NotNow::Device(device.name.clone(), why))
 }

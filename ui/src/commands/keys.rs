@@ -178,7 +178,7 @@ impl fmt::Display for Clash {
 }
 
 static DEFAULT: LazyLock<Keymap> = LazyLock::new(|| {
-    let keys = BINDINGS.iter().map(|b| b.keys.to_vec());
+    let keys = BINDINGS.iter().map(|b| b.keys.clone());
     Keymap(Arc::new(keys.collect()))
 });
 

@@ -2,13 +2,13 @@
 //! run.
 //!
 //! Keys, palette, help, footer, linear mode, the check of a user's keys, `divisi keys`, the manual
-//! page and the demonstration read it. The effect of a command is in `actions`, above this module;
-//! a missing effect does not compile. Files of users contain the names of commands: a new name
-//! breaks these files.
+//! page and the demonstration read it. The functions that a row names are in `actions`, above this
+//! module, which expands the same rows; a missing function does not compile. Files of users contain
+//! the names of commands: a new name breaks these files.
 
+mod bindings;
 mod conditions;
 mod keys;
-mod lines;
 mod table;
 
 use divisi_model::allocation::Cell;
@@ -17,10 +17,11 @@ use divisi_session::{DeviceView, Snapshot};
 
 use crate::layout::Panel;
 
+pub use bindings::*;
+pub(crate) use bindings::{focus, focused_by};
 pub use conditions::{NotNow, ShownState};
 pub use keys::{Clash, EXPECTED as KEY_NAMES, Key, Keymap};
-pub use lines::LINES;
-pub use table::*;
+pub(crate) use table::each_command;
 
 /// A command: the facts shared by its keys, its line and its other forms.
 #[derive(Debug)]
@@ -167,7 +168,7 @@ pub struct Binding {
     /// The scope of its keys.
     pub scope: Scope,
     /// Its keys, the preferred one first.
-    pub keys: &'static [Key],
+    pub keys: Vec<Key>,
     /// The word in the footer, or empty if it is not shown there.
     pub footer: &'static str,
     /// The name in the palette and the help.

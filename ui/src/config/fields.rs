@@ -151,12 +151,12 @@ fn limit(value: &ConfigValue) -> Option<f64> {
 #[rustfmt::skip]
 pub(crate) static FIELDS: &[ConfigField] = &[
     ConfigField { section: "console", key: "theme", help: "The theme. auto: light if the terminal reports a light background, else dark.", expects: ExpectedValue::Theme, get: |c| ConfigValue::Text(c.theme.clone()), set: |c, v| c.theme = text(v) },
-    ConfigField { section: "console", key: "glyphs", help: "The characters to draw. auto: Unicode if the locale is UTF-8.", expects: ExpectedValue::Words(&["auto", "unicode", "ascii"]), get: |c| ConfigValue::Text(glyphs_name(c.glyphs).into()), set: |c, v| c.glyphs = glyphs(&text(v)) },
+    ConfigField { section: "console", key: "glyphs", help: "The characters to draw. auto: Unicode if the locale is UTF-8.", expects: ExpectedValue::Words(&["auto", "unicode", "ascii"]), get: |c| name(&GLYPHS, &c.glyphs), set: |c, v| c.glyphs = named(&GLYPHS, v) },
     ConfigField { section: "console", key: "mouse", help: "Use the mouse. false: the terminal can select text (the key m switches).", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
     ConfigField { section: "console", key: "frames", help: "Maximum frames per second.", expects: ExpectedValue::Whole(1, 60), get: |c| ConfigValue::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
     ConfigField { section: "console", key: "layout", help: "The initial layout. Empty: the first one.", expects: ExpectedValue::Text("the name of a layout"), get: |c| ConfigValue::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
-    ConfigField { section: "console", key: "hang_up", help: "The engine's behaviour when its terminal closes (a closed window, a lost connection). background: keep serving; `divisi attach` reopens the console and `divisi stop` stops the server. stop: answer the requests in progress and stop.", expects: ExpectedValue::Words(&["background", "stop"]), get: |c| ConfigValue::Text(hang_up_name(c.hang_up).into()), set: |c, v| c.hang_up = hang_up(&text(v)) },
-    ConfigField { section: "reports", key: "format", help: "The format of `divisi report` without --format.", expects: ExpectedValue::Words(&["text", "json"]), get: |c| ConfigValue::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
+    ConfigField { section: "console", key: "hang_up", help: "The engine's behaviour when its terminal closes (a closed window, a lost connection). background: keep serving; `divisi attach` reopens the console and `divisi stop` stops the server. stop: answer the requests in progress and stop.", expects: ExpectedValue::Words(&["background", "stop"]), get: |c| name(&HANG_UPS, &c.hang_up), set: |c, v| c.hang_up = named(&HANG_UPS, v) },
+    ConfigField { section: "reports", key: "format", help: "The format of `divisi report` without --format.", expects: ExpectedValue::Words(&["text", "json"]), get: |c| name(&FORMATS, &c.format), set: |c, v| c.format = named(&FORMATS, v) },
     ConfigField { section: "linear", key: "every", help: "Minimum interval between summaries in linear mode.", expects: ExpectedValue::Time(0.1, 3600.0), get: |c| ConfigValue::Time(c.every), set: |c, v| c.every = time(&v) },
     ConfigField { section: "probation", key: "on", help: "Apply every change on probation: y in a comparison asks for its terms first, like g.", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
     ConfigField { section: "probation", key: "lasts", help: "The duration of a probation.", expects: ExpectedValue::Time(1.0, 86_400.0), get: |c| ConfigValue::Time(c.terms.lasts), set: |c, v| c.terms.lasts = time(&v) },
@@ -165,48 +165,30 @@ pub(crate) static FIELDS: &[ConfigField] = &[
     ConfigField { section: "probation", key: "accuracy", help: "Roll back if accuracy falls by more than this. 0 turns the check off.", expects: ExpectedValue::Number(0.0, 1.0), get: |c| ConfigValue::Number(c.terms.accuracy.unwrap_or(0.0)), set: |c, v| c.terms.accuracy = limit(&v) },
 ];
 
-fn glyphs(word: &str) -> Glyphs {
-    match word {
-        "unicode" => Glyphs::Unicode,
-        "ascii" => Glyphs::Ascii,
-        _ => Glyphs::Auto,
-    }
+/// The words of an option's values, the default first.
+type NamedWords<T, const N: usize> = [(&'static str, T); N];
+
+const GLYPHS: NamedWords<Glyphs, 3> = [
+    ("auto", Glyphs::Auto),
+    ("unicode", Glyphs::Unicode),
+    ("ascii", Glyphs::Ascii),
+];
+const HANG_UPS: NamedWords<HangUp, 2> =
+    [("background", HangUp::Background), ("stop", HangUp::Stop)];
+const FORMATS: NamedWords<ReportFormat, 2> =
+    [("text", ReportFormat::Text), ("json", ReportFormat::Json)];
+
+/// Returns the value called `word`, or the default.
+fn named<T: Copy, const N: usize>(words: &NamedWords<T, N>, word: ConfigValue) -> T {
+    let word = text(word);
+    let found = words.iter().find(|(name, _)| *name == word);
+    found.unwrap_or(&words[0]).1
 }
 
-fn glyphs_name(glyphs: Glyphs) -> &'static str {
-    match glyphs {
-        Glyphs::Auto => "auto",
-        Glyphs::Unicode => "unicode",
-        Glyphs::Ascii => "ascii",
-    }
-}
-
-fn hang_up(word: &str) -> HangUp {
-    match word {
-        "stop" => HangUp::Stop,
-        _ => HangUp::Background,
-    }
-}
-
-fn hang_up_name(hang_up: HangUp) -> &'static str {
-    match hang_up {
-        HangUp::Stop => "stop",
-        HangUp::Background => "background",
-    }
-}
-
-fn format(word: &str) -> ReportFormat {
-    match word {
-        "json" => ReportFormat::Json,
-        _ => ReportFormat::Text,
-    }
-}
-
-fn format_name(format: ReportFormat) -> &'static str {
-    match format {
-        ReportFormat::Text => "text",
-        ReportFormat::Json => "json",
-    }
+/// Returns the word for a value.
+fn name<T: PartialEq, const N: usize>(words: &NamedWords<T, N>, value: &T) -> ConfigValue {
+    let found = words.iter().find(|(_, named)| named == value);
+    ConfigValue::Text(found.unwrap_or(&words[0]).0.to_owned())
 }
 
 /// Returns the tables of the file, each once, in their order.
@@ -281,7 +263,7 @@ fn layouts(
         .try_into()
         .map_err(|e: toml::de::Error| wrong(&words::plain(e.message())))?;
     for layout in &read {
-        layout.check().map_err(|why| wrong(&why.to_string()))?;
+        layout.check().map_err(|why| wrong(&why))?;
     }
     Ok(read)
 }

@@ -2,16 +2,16 @@
 //! console runs.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::{Context, bail};
 use divisi_model::replace::replace_file;
 use divisi_model::user_folders;
 use divisi_runtime::{reading, words};
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use thiserror::Error;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, sleep_until};
 
@@ -115,51 +115,26 @@ fn saved_layout(path: &Path) -> Result<PanelLayout, ConfigError> {
     };
     let layout: PanelLayout =
         toml::from_str(&text).map_err(|e| wrong(e.span(), &words::plain(e.message())))?;
-    layout
-        .check()
-        .map_err(|why| wrong(None, &why.to_string()))?;
+    layout.check().map_err(|why| wrong(None, &why))?;
     Ok(layout)
-}
-
-/// The reason why a layout could not be saved.
-#[derive(Debug, Error)]
-pub(crate) enum SaveError {
-    /// There is no configuration folder.
-    #[error("no configuration folder to save it in")]
-    NoFolder,
-    /// The layout cannot be written as TOML.
-    #[error("cannot write {}: {error}", .path.display())]
-    Text {
-        /// The file.
-        path: PathBuf,
-        /// The error in the layout.
-        error: toml::ser::Error,
-    },
-    /// The file cannot be written.
-    #[error("cannot write {}: {error}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
 }
 
 /// Saves a layout, replacing one with the same name, and returns its file.
 ///
 /// # Errors
 /// There is no configuration folder, or the file cannot be written.
-pub(crate) fn save_layout(layout: &PanelLayout) -> Result<PathBuf, SaveError> {
-    let folder = folder().ok_or(SaveError::NoFolder)?.file(LAYOUTS);
+pub(crate) fn save_layout(layout: &PanelLayout) -> anyhow::Result<PathBuf> {
+    let folder = folder().context("no configuration folder to save it in")?;
+    let folder = folder.file(LAYOUTS);
     let path = folder.join(format!("{}.toml", layout.name));
-    let text = match toml::to_string(layout) {
-        Ok(text) => text,
-        Err(error) => return Err(SaveError::Text { path, error }),
-    };
-    let written = fs::create_dir_all(&folder).and_then(|()| replace_file(&path, text.as_bytes()));
+    let text = toml::to_string(layout).map_err(anyhow::Error::from);
+    let written = text.and_then(|text| {
+        fs::create_dir_all(&folder)?;
+        Ok(replace_file(&path, text.as_bytes())?)
+    });
     match written {
         Ok(()) => Ok(path),
-        Err(error) => Err(SaveError::File { path, error }),
+        Err(error) => bail!("cannot write {}: {error}", path.display()),
     }
 }
 

@@ -24,10 +24,9 @@ use crate::look::{ColorWhen, Styles, TerminalLook, Theme};
 pub use fields::{Config, Glyphs, HangUp, ReportFormat};
 pub use folder::ConfigFolder;
 pub use keys::read as read_keys;
-pub use source::{ConfigError, ConfigErrors, ConfigProblem, ConfigSource};
+pub use source::{ConfigError, ConfigErrors, ConfigSource};
 pub use templates::{config_file, keys_file, schema, theme_file};
 pub use themes::{BUILT_IN, built_in, read as read_theme};
-pub use values::UnexpectedValue;
 
 pub(crate) use fields::FIELDS;
 pub(crate) use folder::{CONFIG, ConfigWatch, KEYS, THEMES, save_layout};
@@ -193,10 +192,7 @@ impl Settings {
                 path: PathBuf::from("--theme"),
                 place: None,
                 key: String::new(),
-                problem: Box::new(ConfigProblem::UnknownTheme {
-                    found: name.to_owned(),
-                    known: names,
-                }),
+                problem: format!("expected auto, {}, found `{name}`", names.join(", ")),
             })?,
         };
         self.wear(theme);

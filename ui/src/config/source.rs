@@ -5,10 +5,9 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use strsim::levenshtein;
 use thiserror::Error;
 use toml::de::DeTable;
-
-use super::values::UnexpectedValue;
 
 /// The text of a file.
 #[derive(Clone, Debug)]
@@ -28,63 +27,8 @@ pub struct ConfigError {
     pub place: Option<(usize, usize)>,
     /// The key with its table: `console.theme`.
     pub key: String,
-    /// The problem.
-    pub problem: Box<ConfigProblem>,
-}
-
-/// A problem in a configuration file.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ConfigProblem {
-    /// The file exists and cannot be read.
-    #[error("{0}")]
-    Unreadable(String),
-    /// The text is not TOML, or not of the expected form.
-    #[error("{0}")]
-    Syntax(String),
-    /// An unknown table or key.
-    #[error("no such key{}", suggestion(.nearest.as_deref(), .known))]
-    UnknownKey {
-        /// The most similar known name.
-        nearest: Option<String>,
-        /// All known names.
-        known: Vec<String>,
-    },
-    /// A value in the place of a table.
-    #[error("expected a table: [{0}]")]
-    NotATable(String),
-    /// A value that the option does not accept.
-    #[error(transparent)]
-    Value(#[from] UnexpectedValue),
-    /// A theme that does not exist.
-    #[error("expected auto, {}, found `{found}`", .known.join(", "))]
-    UnknownTheme {
-        /// The requested name.
-        found: String,
-        /// The names of all themes.
-        known: Vec<String>,
-    },
-    /// Any other problem, in the words of its parser or check.
-    #[error("{0}")]
-    Refused(String),
-}
-
-fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
-    match nearest {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None => format!(": expected one of {}", known.join(", ")),
-    }
-}
-
-impl From<&str> for ConfigProblem {
-    fn from(text: &str) -> Self {
-        ConfigProblem::Refused(text.to_owned())
-    }
-}
-
-impl From<String> for ConfigProblem {
-    fn from(text: String) -> Self {
-        ConfigProblem::Refused(text)
-    }
+    /// The problem, with the expected value.
+    pub problem: String,
 }
 
 impl std::error::Error for ConfigError {}
@@ -130,7 +74,7 @@ impl ConfigError {
             path: path.to_owned(),
             place: None,
             key: String::new(),
-            problem: Box::new(ConfigProblem::Unreadable(error.to_string())),
+            problem: error.to_string(),
         }
     }
 
@@ -167,19 +111,14 @@ impl<'a> ConfigSource<'a> {
     pub fn tables(&self) -> Result<DeTable<'a>, ConfigError> {
         let parsed = DeTable::parse(self.text);
         let tables = parsed.map_err(|e| {
-            let what = ConfigProblem::Syntax(e.message().replace('\n', ", "));
+            let what = e.message().replace('\n', ", ");
             self.error(e.span().unwrap_or(0..0), "", what)
         })?;
         Ok(tables.into_inner())
     }
 
     /// Returns an error at a part of the text.
-    pub fn error(
-        &self,
-        span: Range<usize>,
-        key: &str,
-        problem: impl Into<ConfigProblem>,
-    ) -> ConfigError {
+    pub fn error(&self, span: Range<usize>, key: &str, problem: impl Into<String>) -> ConfigError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -187,40 +126,24 @@ impl<'a> ConfigSource<'a> {
             path: self.path.to_owned(),
             place: Some((line, before[start..].chars().count() + 1)),
             key: key.to_owned(),
-            problem: Box::new(problem.into()),
+            problem: problem.into(),
         }
     }
 }
 
 /// Returns the most similar known name.
 pub(crate) fn nearest<'k>(found: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    let near = known.min_by_key(|k| distance(found, k));
-    near.filter(|k| distance(found, k) <= (k.len() / 3).max(2))
+    let near = known.min_by_key(|k| levenshtein(found, k));
+    near.filter(|k| levenshtein(found, k) <= (k.len() / 3).max(2))
 }
 
 /// Returns the problem of a key that is not among `known`.
-pub(super) fn unknown<'k>(
-    found: &str,
-    known: impl Iterator<Item = &'k str> + Clone,
-) -> ConfigProblem {
-    ConfigProblem::UnknownKey {
-        nearest: nearest(found, known.clone()).map(str::to_owned),
-        known: known.map(str::to_owned).collect(),
-    }
-}
-
-/// Returns the number of characters to insert, remove or replace (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let changed = corner + usize::from(a != *b);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
+pub(super) fn unknown<'k>(found: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+    match nearest(found, known.clone()) {
+        Some(near) => format!("no such key; did you mean `{near}`?"),
+        None => {
+            let known: Vec<&str> = known.collect();
+            format!("no such key: expected one of {}", known.join(", "))
         }
     }
-    row[other.len()]
 }

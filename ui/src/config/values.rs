@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use thiserror::Error;
 use toml::de::DeValue;
 
 /// A value of an option.
@@ -13,16 +12,6 @@ pub(crate) enum ConfigValue {
     Number(f64),
     Flag(bool),
     Time(Duration),
-}
-
-/// A value that the option does not accept.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("expected {expected}, found {found}")]
-pub struct UnexpectedValue {
-    /// The accepted values in words.
-    pub expected: String,
-    /// The value found, as written in the file.
-    pub found: String,
 }
 
 /// The accepted values of an option.
@@ -52,11 +41,8 @@ impl ExpectedValue {
         self,
         found: &DeValue<'_>,
         themes: &[String],
-    ) -> Result<ConfigValue, UnexpectedValue> {
-        let wrong = || UnexpectedValue {
-            expected: self.words(themes),
-            found: shown(found),
-        };
+    ) -> Result<ConfigValue, String> {
+        let wrong = || format!("expected {}, found {}", self.words(themes), shown(found));
         self.take(found, themes).ok_or_else(wrong)
     }
 

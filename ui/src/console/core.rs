@@ -9,7 +9,7 @@ use super::update::update;
 use super::{draw, pace};
 use crate::config::{self, Settings};
 use crate::dialogs::Dialog;
-use crate::files::{self, FileError};
+use crate::files;
 use crate::look::TerminalLook;
 use crate::model::{ConsoleEvent, DemoState, Effect, Model, Options, SessionNews};
 
@@ -149,9 +149,7 @@ pub fn for_files(effect: Effect) -> Result<ConsoleEvent, Effect> {
     match effect {
         Effect::SaveLayout(layout) => {
             let wrote = config::save_layout(&layout);
-            Ok(ConsoleEvent::Wrote(
-                wrote.map_err(|e| FileError::Other(e.to_string())),
-            ))
+            Ok(ConsoleEvent::Wrote(wrote.map_err(|e| e.to_string())))
         }
         Effect::Look(path) => Ok(ConsoleEvent::Looked(files::list_path(&path))),
         Effect::Read(path) => {

@@ -19,6 +19,7 @@ mod state;
 mod terminal;
 mod update;
 
+pub use crate::demo::{FILE as DEMO_SCENES, check as check_scenes};
 pub use crate::layout::{LayoutRow, Panel, PanelLayout};
 pub use crate::look::{
     Colour, Colours, Paint, Rgb, Role, Styles, TerminalLook, Theme, colours, contrast, picture,

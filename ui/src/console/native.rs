@@ -11,7 +11,7 @@ use std::process::{Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
-use crate::files::{FileError, FilePick};
+use crate::files::FilePick;
 use crate::model::ConsoleEvent;
 
 type PendingPick = Pin<Box<dyn Future<Output = ConsoleEvent> + Send>>;
@@ -41,7 +41,7 @@ impl Native {
     }
 
     fn fail(&mut self, why: String) {
-        let answer = Box::pin(async move { ConsoleEvent::Picked(Err(FileError::Dialog(why))) });
+        let answer = Box::pin(async move { ConsoleEvent::Picked(Err(dialog_failed(&why))) });
         self.running = Some((ProcessGroup(None), answer));
     }
 
@@ -91,18 +91,22 @@ fn start(program: &Path, pick: &FilePick) -> std::io::Result<(ProcessGroup, Pend
     let group = ProcessGroup(pid.and_then(Pid::from_raw));
     let answer = async move {
         let output = child.wait_with_output().await;
-        let output = output.map_err(|e| FileError::Dialog(e.to_string()));
+        let output = output.map_err(|e| dialog_failed(&e.to_string()));
         ConsoleEvent::Picked(output.and_then(chosen))
     };
     Ok((group, Box::pin(answer)))
 }
 
-fn chosen(output: Output) -> Result<Option<PathBuf>, FileError> {
+fn dialog_failed(why: &str) -> String {
+    format!("the desktop's dialog failed: {why}; choose here instead")
+}
+
+fn chosen(output: Output) -> Result<Option<PathBuf>, String> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().rev().find(|l| !l.trim().is_empty());
         let said = last.map_or(output.status.to_string(), str::to_owned);
-        return Err(FileError::Dialog(said));
+        return Err(dialog_failed(&said));
     }
     let path = output.stdout;
     Ok((!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path))))

@@ -10,7 +10,7 @@ use divisi_session::{Command, Setup, SetupFile, Terms};
 use super::state::ConsoleState;
 use crate::actions;
 use crate::dialogs::{Dialog, DialogReply, Form};
-use crate::files::{FileError, FolderListing};
+use crate::files::FolderListing;
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::view::SetupEdit;
@@ -85,7 +85,7 @@ fn on_probation(state: &ConsoleState, terms: Terms) -> Vec<Effect> {
 /// Passes the requested listing to the picker, and remembers the folder.
 pub(super) fn looked(
     state: &mut ConsoleState,
-    looked: Result<FolderListing, FileError>,
+    looked: Result<FolderListing, String>,
 ) -> Vec<Effect> {
     let Some(picker) = state.picker() else {
         return Vec::new();
@@ -101,7 +101,7 @@ pub(super) fn looked(
 /// Handles the end of the desktop's dialog.
 pub(super) fn picked(
     state: &mut ConsoleState,
-    picked: Result<Option<PathBuf>, FileError>,
+    picked: Result<Option<PathBuf>, String>,
 ) -> Vec<Effect> {
     let picker = state.picker();
     picker.and_then(|p| p.picked(picked)).into_iter().collect()
@@ -111,9 +111,9 @@ pub(super) fn picked(
 pub(super) fn read(
     state: &mut ConsoleState,
     path: &Path,
-    text: Result<String, FileError>,
+    text: Result<String, String>,
 ) -> Vec<Effect> {
-    let setup = text.map_err(anyhow::Error::from).and_then(|text| {
+    let setup = text.map_err(Error::msg).and_then(|text| {
         let setup = parsed(&state.model, &text);
         setup.map_err(|e| anyhow!("{}: {e}", path.display()))
     });
@@ -149,13 +149,13 @@ fn opened(state: &mut ConsoleState, path: &Path, setup: Setup) -> Vec<Effect> {
 }
 
 /// Handles a written file, of the picker or of another writer.
-pub(super) fn wrote(state: &mut ConsoleState, wrote: Result<PathBuf, FileError>) {
+pub(super) fn wrote(state: &mut ConsoleState, wrote: Result<PathBuf, String>) {
     match wrote {
         Ok(path) => {
             close(state);
             state.model.say(format!("wrote {}", path.display()), false);
         }
-        Err(why) => fail(state, why.to_string()),
+        Err(why) => fail(state, why),
     }
 }
 

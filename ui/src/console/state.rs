@@ -6,7 +6,7 @@ use divisi_session::Snapshot;
 
 use crate::actions::{self, FollowUp};
 use crate::commands::{Binding, Key};
-use crate::demo::Player;
+use crate::demo;
 use crate::dialogs::{Dialog, Picker};
 use crate::look::TerminalLook;
 use crate::model::{Effect, Model, Options};
@@ -20,21 +20,17 @@ pub(super) struct ConsoleState {
     pub dialogs: Vec<Dialog>,
     /// Whether a key may answer the top dialog.
     pub consent: Consent,
-    player: Option<Player>,
 }
 
 impl ConsoleState {
     /// Creates the initial state.
     pub(super) fn new(snapshot: Snapshot, options: &Options, look: TerminalLook) -> Self {
         let mut model = Model::new(snapshot, options, look);
-        let demo = options.demo.map(Player::new);
-        let (player, state) = demo.unzip();
-        model.demo = state;
+        model.demo = options.demo.map(demo::begin);
         ConsoleState {
             model,
             dialogs: Vec::new(),
             consent: Consent::default(),
-            player,
         }
     }
 
@@ -65,10 +61,7 @@ impl ConsoleState {
 
     /// Advances the demonstration as far as the current snapshot allows.
     pub(super) fn play(&mut self) -> Vec<Effect> {
-        match &self.player {
-            Some(player) => player.proceed(&mut self.model),
-            None => Vec::new(),
-        }
+        demo::proceed(&mut self.model)
     }
 
     /// Starts a scene that a command has gone to. While nothing is served, news arrive late.

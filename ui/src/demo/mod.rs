@@ -1,13 +1,12 @@
 //! A guided demonstration: scenes with captions on the real console.
 //!
-//! The scenes are data ([`scenes`], [`script`], [`words`]): captions, commands of the table, and
-//! conditions to wait for. The [`Player`] advances by the contents of snapshots, never by its own
-//! clock, and uses the commands of the console, so that everything can be undone.
+//! The scenes are data: `scenes.toml`, read by [`script`]. The player advances by the contents of
+//! snapshots, never by its own clock, and uses the commands of the console, so that everything can
+//! be undone.
 
-mod scenes;
+mod conclusions;
+mod plans;
 mod script;
-mod tasks;
-mod words;
 
 use std::time::Duration;
 
@@ -18,95 +17,67 @@ use crate::layout::Panel;
 use crate::model::{
     APART, CounterLook, DemoState, Effect, Figure, FigureNote, Model, Wanted, rate,
 };
-use script::{DemoScene, DemoStep, DemoTrouble, DemoWatch, Given, Seen};
+use script::{DemoStep, Seen, scenes};
+pub use script::{FILE, check};
 
 /// The pause at the end of a scene in automatic mode.
 const REST: Duration = Duration::from_secs(8);
 /// Below this height, one panel alone shows more than all panels together.
 const SHORT: u16 = 34;
 
-/// The outcome of a step.
-enum StepVerdict {
-    /// The step is done.
+/// The progress of a step.
+enum Progress {
     Done,
-    /// The step is not done yet.
-    Wait,
+    Waiting,
     /// The step requests an effect.
-    Ask(Effect),
-    /// The step failed, with the reason.
-    Stuck(DemoTrouble),
+    Asking(Effect),
 }
 
-impl From<bool> for StepVerdict {
-    fn from(done: bool) -> Self {
-        if done {
-            StepVerdict::Done
-        } else {
-            StepVerdict::Wait
-        }
-    }
+/// Returns the state at the start of the first scene.
+pub(crate) fn begin(wanted: Wanted) -> DemoState {
+    let titles = scenes(wanted.stage).iter().map(|scene| &*scene.title);
+    DemoState::new(wanted, titles.collect())
 }
 
-/// Plays the scenes of a demonstration.
-#[derive(Clone, Debug)]
-pub(crate) struct Player {
-    scenes: Vec<DemoScene>,
+/// Advances as far as the current snapshot allows.
+pub(crate) fn proceed(model: &mut Model) -> Vec<Effect> {
+    let Some(mut demo) = model.demo.take() else {
+        return Vec::new();
+    };
+    let effect = go_on(&mut demo, model);
+    demo.begun = false;
+    model.demo = Some(demo);
+    effect.into_iter().collect()
 }
 
-impl Player {
-    /// Creates a player, at the start of the first scene.
-    pub(crate) fn new(wanted: Wanted) -> (Self, DemoState) {
-        let scenes = scenes::for_stage(wanted.stage);
-        let titles = scenes.iter().map(|scene| scene.title).collect();
-        (Player { scenes }, DemoState::new(titles, wanted.auto))
+fn go_on(demo: &mut DemoState, model: &mut Model) -> Option<Effect> {
+    let now = model.snapshot.now;
+    if demo.trouble.is_some() && demo.wanted.auto {
+        // In automatic mode, a scene that cannot be shown ends like any other.
+        rest(demo, now);
+        return None;
     }
-
-    /// Advances as far as the current snapshot allows.
-    pub(crate) fn proceed(&self, model: &mut Model) -> Vec<Effect> {
-        let Some(mut demo) = model.demo.take() else {
-            return Vec::new();
-        };
-        let effects = self.go_on(&mut demo, model);
-        demo.begun = false;
-        model.demo = Some(demo);
-        effects
-    }
-
-    fn go_on(&self, demo: &mut DemoState, model: &mut Model) -> Vec<Effect> {
-        let now = model.snapshot.now;
-        if demo.trouble.is_some() && demo.auto {
-            // In automatic mode, a scene that cannot be shown ends like any other.
+    while demo.trouble.is_none() {
+        let scene = scenes(demo.wanted.stage).get(demo.scene());
+        let Some(step) = scene.and_then(|scene| scene.steps.get(demo.step)) else {
             rest(demo, now);
-            return Vec::new();
-        }
-        while demo.trouble.is_none() {
-            let Some(step) = self.step(demo) else {
-                rest(demo, now);
-                return Vec::new();
-            };
-            match take(demo, step, model) {
-                StepVerdict::Done => {
-                    demo.step += 1;
-                    demo.asked = false;
-                    demo.watched = None;
-                    // In automatic mode no key press removes the message, and it covers the keys.
-                    model.message = model.message.take().filter(|m| m.bad);
-                }
-                StepVerdict::Wait => return Vec::new(),
-                StepVerdict::Ask(effect) => {
-                    demo.asked = true;
-                    return vec![effect];
-                }
-                StepVerdict::Stuck(why) => demo.trouble = Some(why.to_string()),
+            return None;
+        };
+        match take(demo, step, model) {
+            Ok(Progress::Done) => {
+                demo.finish_step();
+                // In automatic mode no key press removes the message, and it covers the keys.
+                model.message = model.message.take().filter(|m| m.bad);
             }
+            Ok(Progress::Waiting) => return None,
+            Ok(Progress::Asking(effect)) => {
+                demo.asked = true;
+                return Some(effect);
+            }
+            Err(why) => demo.trouble = Some(why.to_string()),
         }
-        Vec::new()
     }
-
-    fn step(&self, demo: &DemoState) -> Option<DemoStep> {
-        let scene = self.scenes.get(demo.scene())?;
-        scene.steps.get(demo.step).copied()
-    }
+    None
 }
 
 /// Handles the session's refusal of a demonstration's request.
@@ -121,68 +92,76 @@ pub(crate) fn refused(model: &mut Model, reason: &str) {
 /// Ends the scene: waits for a key, or continues after a pause.
 fn rest(demo: &mut DemoState, now: Duration) {
     let since = *demo.ended.get_or_insert(now);
-    if demo.auto && now >= since + REST {
+    if demo.wanted.auto && now >= since + REST {
         let next = if demo.is_last() { 0 } else { demo.scene() + 1 };
         demo.go_to(next);
     }
 }
 
-/// Runs one step.
-fn take(demo: &mut DemoState, step: DemoStep, model: &mut Model) -> StepVerdict {
-    let shown = &model.snapshot;
-    match step {
-        DemoStep::Say(caption) => demo.caption = caption.to_owned(),
-        DemoStep::Conclude(conclusion) => demo.caption = conclusion.text(demo, shown),
-        DemoStep::Look(panel) => show_panel(model, panel),
-        DemoStep::Do(given) => return give(demo, given, model),
-        DemoStep::Drain => return shown.members.iter().all(|m| m.queued == 0).into(),
-        DemoStep::Count => demo.began = Some(shown.counters),
-        DemoStep::Watch(watch) => return self::watch(demo, watch, shown).into(),
-        DemoStep::Gauge => demo.capacity = rate(&demo.looks, shown).map(|m| m.value),
-        DemoStep::Note(figure, name) => {
-            demo.notes.retain(|n| (n.figure, n.name) != (figure, name));
-            let taken = note(demo, figure, name, shown);
-            demo.notes.extend(taken);
-        }
-    }
-    StepVerdict::Done
+/// Runs one step. A command is sent once; the step is done when its effect is visible.
+fn take(
+    demo: &mut DemoState,
+    step: &'static DemoStep,
+    model: &mut Model,
+) -> anyhow::Result<Progress> {
+    let seen = match step {
+        DemoStep::Look(panel) => show_panel(model, *panel),
+        step => observe(demo, step, &model.snapshot)?,
+    };
+    let request = match seen {
+        Seen::Yes => return Ok(Progress::Done),
+        Seen::No if !demo.asked => step.request(&model.snapshot, demo.capacity)?,
+        Seen::No | Seen::Busy => None,
+    };
+    let Some((command, request)) = request else {
+        return Ok(Progress::Waiting);
+    };
+    let effect = actions::give(model, command, request)?;
+    Ok(Progress::Asking(effect))
 }
 
-/// Sends a request once and waits for its effect.
-fn give(demo: &DemoState, given: Given, model: &Model) -> StepVerdict {
-    let shown = &model.snapshot;
-    let asked = || {
-        let request = given.request(shown, demo.capacity)?;
-        Ok(actions::give(model, given.command(), request)?)
-    };
-    match (given.effect(shown, demo.capacity, demo.asked), demo.asked) {
-        (Err(why), _) => StepVerdict::Stuck(why),
-        (Ok(Seen::Yes), _) => StepVerdict::Done,
-        (Ok(Seen::Busy), _) | (Ok(Seen::No), true) => StepVerdict::Wait,
-        (Ok(Seen::No), false) => asked().map_or_else(StepVerdict::Stuck, StepVerdict::Ask),
+/// Updates the demonstration's state and returns whether the step's effect is visible.
+fn observe(
+    demo: &mut DemoState,
+    step: &'static DemoStep,
+    shown: &Snapshot,
+) -> anyhow::Result<Seen> {
+    match step {
+        DemoStep::Say(caption) => demo.caption.clone_from(caption),
+        DemoStep::Conclude(conclusion) => demo.caption = conclusion.text(demo, shown),
+        DemoStep::Count => demo.began = Some(shown.counters),
+        DemoStep::Gauge => demo.capacity = rate(&demo.looks, shown).map(|m| m.value),
+        DemoStep::Note(figure, name) => note(demo, *figure, name, shown),
+        DemoStep::Watch { answered, seconds } => {
+            let lasts = Duration::from_secs(*seconds);
+            return Ok(watch(demo, *answered, lasts, shown).into());
+        }
+        command => return command.effect(shown, demo),
     }
+    Ok(Seen::Yes)
 }
 
 /// Notes a figure, unless nothing was measured.
-fn note(
-    demo: &DemoState,
-    figure: Figure,
-    name: &'static str,
-    shown: &Snapshot,
-) -> Option<FigureNote> {
-    let (first, last) = (demo.looks.first()?, demo.looks.last()?);
-    Some(FigureNote {
-        scene: demo.scene(),
-        figure,
-        name,
-        measured: figure.current_value(&demo.looks, demo.began.as_ref(), shown)?,
-        over: last.now.saturating_sub(first.now),
-        requests: last.answered.saturating_sub(first.answered),
-    })
+fn note(demo: &mut DemoState, figure: Figure, name: &'static str, shown: &Snapshot) {
+    demo.notes.retain(|n| (n.figure, n.name) != (figure, name));
+    let measured = figure.current_value(&demo.looks, demo.began.as_ref(), shown);
+    let ends = demo.looks.first().zip(demo.looks.last());
+    let noted = measured
+        .zip(ends)
+        .map(|(measured, (first, last))| FigureNote {
+            scene: demo.scene(),
+            figure,
+            name,
+            measured,
+            over: last.now.saturating_sub(first.now),
+            requests: last.answered.saturating_sub(first.answered),
+        });
+    demo.notes.extend(noted);
 }
 
-/// Reads the counters and returns whether enough was seen.
-fn watch(demo: &mut DemoState, watch: DemoWatch, shown: &Snapshot) -> bool {
+/// Reads the counters and returns whether enough was seen: both limits are reached, on machines of
+/// any speed.
+fn watch(demo: &mut DemoState, answered: u64, lasts: Duration, shown: &Snapshot) -> bool {
     let look = CounterLook {
         now: shown.now,
         answered: shown.counters.answered,
@@ -200,15 +179,14 @@ fn watch(demo: &mut DemoState, watch: DemoWatch, shown: &Snapshot) -> bool {
         return false;
     };
     let so_far = look.answered.saturating_sub(first.answered);
-    let counted = (so_far.min(watch.answered), watch.answered);
-    demo.watched = (watch.answered > 0).then_some(counted);
+    demo.watched = (answered > 0).then_some((so_far.min(answered), answered));
     // The figures end with one reading of the counters, so that all cover the same time.
-    let seen = last.answered.saturating_sub(first.answered) >= watch.answered;
-    let lasted = last.now.saturating_sub(first.now) >= watch.lasts;
-    seen && lasted
+    let seen = last.answered.saturating_sub(first.answered) >= answered;
+    seen && last.now.saturating_sub(first.now) >= lasts
 }
 
-fn show_panel(model: &mut Model, panel: Panel) {
+fn show_panel(model: &mut Model, panel: Panel) -> Seen {
     model.focus = panel;
     model.expanded = model.area.height < SHORT;
+    Seen::Yes
 }

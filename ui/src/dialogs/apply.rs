@@ -34,17 +34,12 @@ impl Compare {
 
     fn draw_keys(&self, inside: &mut Painter<'_>, scrolls: bool) {
         let y = inside.height().saturating_sub(1);
-        let mut x = 1;
-        if matches!(self.preview, Some(Ok(_))) {
-            let keys = [
-                ("y", Role::Accent),
-                (" apply  ", Role::Dim),
-                ("g", Role::Accent),
-                (" probation  ", Role::Dim),
-            ];
-            x = inside.pieces(x, y, &keys);
-        }
-        x = inside.pieces(x, y, &[("Esc", Role::Accent), (" back", Role::Dim)]);
+        let keys = [("y", "apply"), ("g", "probation"), ("Esc", "back")];
+        let first = match self.preview {
+            Some(Ok(_)) => 0,
+            _ => 2,
+        };
+        let x = inside.keys(1, y, 2, &keys[first..]);
         if scrolls {
             inside.pieces(x + 2, y, &[("↑ ↓", Role::Accent)]);
         }
@@ -54,8 +49,8 @@ impl Compare {
         match &self.preview {
             None => vec![vec![("comparing …".to_owned(), Role::Dim)]],
             Some(Err(reason)) => {
-                let wrapped = format::wrap(&format!("✗ cannot be applied: {reason}"), width);
-                wrapped.into_iter().map(|l| vec![(l, Role::Bad)]).collect()
+                let text = format!("✗ cannot be applied: {reason}");
+                what_if::wrapped(&text, width, Role::Bad).collect()
             }
             Some(Ok(preview)) => self.preview_lines(preview, model, width),
         }
@@ -76,8 +71,7 @@ impl Compare {
         lines.extend(what_if::memory(preview, model, width));
         lines.push(Vec::new());
         let (text, role) = what_if::pauses(preview);
-        let wrapped = format::wrap(&text, width);
-        lines.extend(wrapped.into_iter().map(|l| vec![(l, role)]));
+        lines.extend(what_if::wrapped(&text, width, role));
         lines
     }
 }
@@ -114,10 +108,7 @@ impl DialogBody for Compare {
             .take(usize::from(room))
             .enumerate()
         {
-            let mut x = 1;
-            for (text, role) in line {
-                x = inside.text(x, y as u16, text, *role);
-            }
+            inside.line(1, y as u16, line);
         }
         self.draw_keys(&mut inside, most > 0);
     }
@@ -180,8 +171,7 @@ fn paint(painter: &mut Painter<'_>, model: &Model, before: Option<&ReloadView>) 
     for (y, (text, role)) in lines.iter().skip(first).enumerate() {
         inside.text(1, y as u16, text, *role);
     }
-    let keys = [("Esc", Role::Accent), (" close", Role::Dim)];
-    inside.pieces(1, inside.height().saturating_sub(1), &keys);
+    inside.keys(1, inside.height().saturating_sub(1), 2, &[("Esc", "close")]);
 }
 
 /// Returns the steps in words with their signs, then the outcome.

@@ -1,12 +1,8 @@
 //! The combination of members: the rule, a weight and a temperature for each, and their votes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi_model::ensemble::{
-    AnswerKind, Combination, CombinationError, RuleKind, Temperature, VoteWeight,
-};
-use divisi_model::ranged::OutOfRange;
+use divisi_model::ensemble::{AnswerKind, Combination, RuleKind, Temperature, VoteWeight};
 use divisi_runtime::device::MemberIndex;
-use thiserror::Error;
 
 use super::{DialogBody, DialogReply, field};
 use crate::look::{Painter, Role};
@@ -23,39 +19,7 @@ pub struct Voters {
     /// The selected row: 0 is the rule, then the members.
     at: usize,
     column: NumberColumn,
-    error: Option<VoterError>,
-}
-
-/// The reason why the entered combination is invalid.
-#[derive(Clone, Debug, PartialEq, Error)]
-enum VoterError {
-    /// A weight is not a number.
-    #[error("weight of {name}: expected a number above 0, or 0 without a vote, found `{found}`")]
-    NoNumber {
-        /// The member.
-        name: String,
-        /// The text in its field.
-        found: String,
-    },
-    /// A weight is outside of its range.
-    #[error("weight of {name}: {why}")]
-    Weight {
-        /// The member.
-        name: String,
-        /// The range and the weight.
-        why: OutOfRange,
-    },
-    /// A temperature is not a number, or outside of its range.
-    #[error("temperature of {name}: expected {} to {}, found `{found}`", Temperature::LEAST.get(), Temperature::MOST.get())]
-    Temperature {
-        /// The member.
-        name: String,
-        /// The text in its field.
-        found: String,
-    },
-    /// The parts do not fit together.
-    #[error(transparent)]
-    Combination(#[from] CombinationError),
+    error: Option<String>,
 }
 
 /// The number of a member that keys edit.
@@ -86,8 +50,8 @@ impl NumberColumn {
 
     fn turned(self) -> &'static str {
         match self {
-            NumberColumn::Weight => " temperature",
-            NumberColumn::Temperature => " weight",
+            NumberColumn::Weight => "temperature",
+            NumberColumn::Temperature => "weight",
         }
     }
 }
@@ -101,25 +65,24 @@ fn temperature(now: &Combination, member: MemberIndex) -> Temperature {
 
 impl VoterRow {
     /// Returns the entered number, or an error if it is neither a weight nor 0.
-    fn weight(&self) -> Result<f64, VoterError> {
-        let name = || self.name.clone();
-        let number: Option<f64> = self.weight.parse().ok();
-        let number = number.ok_or_else(|| VoterError::NoNumber {
-            name: name(),
-            found: self.weight.clone(),
-        })?;
+    fn weight(&self) -> Result<f64, String> {
+        let name = format!("weight of {}", self.name);
+        let expected = "a number above 0, or 0 without a vote";
+        let wrong = || field::unexpected(&name, expected, &self.weight);
+        let number: f64 = self.weight.parse().map_err(|_| wrong())?;
         let weight = VoteWeight::written(number);
-        weight.map_err(|why| VoterError::Weight { name: name(), why })?;
+        weight.map_err(|why| format!("{name}: {why}"))?;
         Ok(number)
     }
 
     /// Returns the entered temperature, or an error if it is invalid.
-    fn temperature(&self) -> Result<Temperature, VoterError> {
+    fn temperature(&self) -> Result<Temperature, String> {
         let typed = self.temperature.parse().ok();
         let typed = typed.and_then(|t| Temperature::new(t).ok());
-        typed.ok_or_else(|| VoterError::Temperature {
-            name: self.name.clone(),
-            found: self.temperature.clone(),
+        typed.ok_or_else(|| {
+            let (least, most) = (Temperature::LEAST.get(), Temperature::MOST.get());
+            let name = format!("temperature of {}", self.name);
+            field::unexpected(&name, format!("{least} to {most}"), &self.temperature)
         })
     }
 }
@@ -191,15 +154,18 @@ impl Voters {
         }
     }
 
-    fn combination(&self) -> Result<Combination, VoterError> {
+    fn combination(&self) -> Result<Combination, String> {
         let temperatures = self.rows.iter().map(VoterRow::temperature);
         let temperatures: Vec<Temperature> = temperatures.collect::<Result<_, _>>()?;
         let weights = self.rows.iter().map(VoterRow::weight);
         let weights: Vec<f64> = weights.collect::<Result<_, _>>()?;
         let voting = self.rows.iter().map(|r| r.votes).collect();
         let combination = Combination::from_written(self.rule, &weights, voting);
-        let combination = combination?.with_temperatures(temperatures);
-        combination.check(self.rows.len())?;
+        let combination = combination.map_err(|e| e.to_string())?;
+        let combination = combination.with_temperatures(temperatures);
+        combination
+            .check(self.rows.len())
+            .map_err(|e| e.to_string())?;
         Ok(combination)
     }
 
@@ -251,26 +217,18 @@ impl Voters {
             inside.text(1, last.saturating_sub(1), &text, Role::Bad);
         } else if self.rule != RuleKind::WeightedAverage {
             let text = "weights apply to weighted-average";
-            inside.text(
-                1,
-                last.saturating_sub(1),
-                &format::fit(text, room),
-                Role::Dim,
-            );
+            let text = format::fit(text, room);
+            inside.text(1, last.saturating_sub(1), &text, Role::Dim);
         }
+        let other = self.column.turned();
         let keys = [
-            ("space", Role::Accent),
-            (" turn  ", Role::Dim),
-            ("Enter", Role::Accent),
-            (" stage  ", Role::Dim),
-            ("Esc", Role::Accent),
-            (" back", Role::Dim),
+            ("space", "turn"),
+            ("Enter", "stage"),
+            ("Esc", "back"),
+            ("t", other),
         ];
-        let x = inside.pieces(1, last, &keys);
-        if inside.width() >= 60 {
-            let other = [("  t", Role::Accent), (self.column.turned(), Role::Dim)];
-            inside.pieces(x, last, &other);
-        }
+        let shown = if inside.width() >= 60 { 4 } else { 3 };
+        inside.keys(1, last, 2, &keys[..shown]);
     }
 }
 

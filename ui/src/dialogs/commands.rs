@@ -79,14 +79,10 @@ impl DialogBody for Help {
         if found.is_empty() {
             inside.text(1, 1, "no command matches", Role::Dim);
         }
-        let keys = [
-            ("Esc", Role::Accent),
-            (" close   ", Role::Dim),
-            ("↑ ↓", Role::Accent),
-            (" scroll   ", Role::Dim),
-            (model.hang_up().map_or("", HangUp::hint), Role::Dim),
-        ];
-        inside.pieces(1, inside.height().saturating_sub(1), &keys);
+        let last = inside.height().saturating_sub(1);
+        let x = inside.keys(1, last, 3, &[("Esc", "close"), ("↑ ↓", "scroll")]);
+        let hint = model.hang_up().map_or("", HangUp::hint);
+        inside.text(x + 3, last, hint, Role::Dim);
     }
 }
 

@@ -57,20 +57,12 @@ impl DialogBody for Confirm {
 
     /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
-        let width = painter.width().saturating_sub(4).min(64);
-        let lines = format::wrap(&self.text, width.saturating_sub(4));
-        let mut window = painter.centred(width, lines.len() as u16 + 4);
-        let mut inside = window.framed(self.title, true);
-        for (y, line) in lines.iter().enumerate() {
-            inside.text(1, y as u16, line, Role::Text);
-        }
-        let keys = [
-            ("y", Role::Accent),
-            (" yes   ", Role::Dim),
-            ("Esc", Role::Accent),
-            (" no", Role::Dim),
-        ];
-        inside.pieces(1, inside.height().saturating_sub(1), &keys);
+        draw_question(
+            painter,
+            self.title,
+            &self.text,
+            &[("y", "yes"), ("Esc", "no")],
+        );
     }
 
     fn is_of_frame(&self) -> bool {
@@ -80,6 +72,18 @@ impl DialogBody for Confirm {
     fn leaves_by(&self) -> Option<char> {
         matches!(self.action, ConfirmedAction::Quit).then_some('y')
     }
+}
+
+/// Draws a question with the keys that answer it.
+fn draw_question(painter: &mut Painter<'_>, title: &str, text: &str, keys: &[(&str, &str)]) {
+    let width = painter.width().saturating_sub(4).min(64);
+    let lines = format::wrap(text, width.saturating_sub(4));
+    let mut window = painter.centred(width, lines.len() as u16 + 4);
+    let mut inside = window.framed(title, true);
+    for (y, line) in lines.iter().enumerate() {
+        inside.text(1, y as u16, line, Role::Text);
+    }
+    inside.keys(1, inside.height().saturating_sub(1), 3, keys);
 }
 
 /// The question on quitting. The key that opens it does not answer it.
@@ -140,18 +144,8 @@ impl DialogBody for LeaveDialog {
 
     /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
-        let width = painter.width().saturating_sub(4).min(64);
-        let lines = format::wrap(&self.text(), width.saturating_sub(4));
-        let mut window = painter.centred(width, lines.len() as u16 + 4);
-        let mut inside = window.framed("leave", true);
-        for (y, line) in lines.iter().enumerate() {
-            inside.text(1, y as u16, line, Role::Text);
-        }
-        let mut x = 1;
-        for (key, does) in self.keys() {
-            let pieces = [(key, Role::Accent), (" ", Role::Dim), (does, Role::Dim)];
-            x = inside.pieces(x, inside.height().saturating_sub(1), &pieces) + 3;
-        }
+        let keys: Vec<_> = self.keys().collect();
+        draw_question(painter, "leave", &self.text(), &keys);
     }
 
     fn leaves_by(&self) -> Option<char> {

@@ -1,10 +1,9 @@
 //! Input fields: a line of text, and a field of a form, which is a number, a text, or one of a few
 //! words.
 
+use std::fmt::Display;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi_engine::search::MethodError;
-use divisi_model::ensemble::PolicyError;
-use thiserror::Error;
 
 /// A field with its value.
 #[derive(Clone, Debug)]
@@ -103,68 +102,14 @@ impl FormField {
     }
 }
 
-/// The reason why a form is not accepted.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub(super) enum FormError {
-    /// A field has an unexpected value.
-    #[error("{name}: expected {expected}, found `{found}`")]
-    Field {
-        /// The field's name.
-        name: &'static str,
-        /// The accepted texts.
-        expected: String,
-        /// The text in the field.
-        found: String,
-    },
-    /// The only field of a form has an unexpected value.
-    #[error("expected {expected}, found `{found}`")]
-    OnlyField {
-        /// The accepted texts.
-        expected: String,
-        /// The text in the field.
-        found: String,
-    },
-    /// A field of the chosen load is outside of its range; holds the ranges.
-    #[error("{0}")]
-    Load(&'static str),
-    /// A replay has no file.
-    #[error("file: expected a path")]
-    NoFile,
-    /// A probation has no length.
-    #[error("lasts: expected 1 to 86400 s, found nothing")]
-    NoLength,
-    /// A probation has no limit.
-    #[error("expected at least one limit")]
-    NoLimit,
-    /// The layout of this name is built in.
-    #[error("name: `{0}` is built in; expected another")]
-    BuiltIn(String),
-    /// A word is unknown; holds the parser's message.
-    #[error("{0}")]
-    Word(String),
-    /// The engine does not know the policy.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// The parts of a search do not fit together.
-    #[error(transparent)]
-    Search(#[from] MethodError),
+/// Returns the error of a field with an unexpected value.
+pub(super) fn unexpected(name: &str, expected: impl Display, found: &str) -> String {
+    format!("{name}: {}", only_unexpected(expected, found))
 }
 
-impl FormError {
-    pub(super) fn field(name: &'static str, expected: impl Into<String>, found: &str) -> Self {
-        FormError::Field {
-            name,
-            expected: expected.into(),
-            found: found.to_owned(),
-        }
-    }
-
-    pub(super) fn only_field(expected: impl Into<String>, found: &str) -> Self {
-        FormError::OnlyField {
-            expected: expected.into(),
-            found: found.to_owned(),
-        }
-    }
+/// Returns the error of the only field of a form, which is not named.
+pub(super) fn only_unexpected(expected: impl Display, found: &str) -> String {
+    format!("expected {expected}, found `{found}`")
 }
 
 /// The longest text.

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::field::{FormError, FormField};
+use super::field::FormField;
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -69,7 +69,7 @@ pub struct Form {
     heading: &'static str,
     /// The field with the keys: first the chosen option's, then the shared ones.
     field: usize,
-    error: Option<FormError>,
+    error: Option<String>,
 }
 
 impl Form {
@@ -191,6 +191,14 @@ impl DialogBody for Form {
 const FIELD: u16 = 5;
 const VALUE: u16 = 23;
 
+/// The keys. The first two are for several choices.
+const KEYS: [(&str, &str); 4] = [
+    ("↑ ↓", "choose"),
+    ("Tab", "field"),
+    ("Enter", "do it"),
+    ("Esc", "back"),
+];
+
 impl Form {
     /// Draws the dialog in the middle.
     fn paint(&self, painter: &mut Painter<'_>) {
@@ -203,18 +211,9 @@ impl Form {
         }
         y = self.draw_shared(&mut inside, y);
         self.draw_words(&mut inside, y);
-        let keys = [
-            ("↑ ↓", Role::Accent),
-            (" choose   ", Role::Dim),
-            ("Tab", Role::Accent),
-            (" field   ", Role::Dim),
-            ("Enter", Role::Accent),
-            (" do it   ", Role::Dim),
-            ("Esc", Role::Accent),
-            (" back", Role::Dim),
-        ];
-        let keys = if self.is_single() { &keys[4..] } else { &keys };
-        inside.pieces(1, inside.height().saturating_sub(1), keys);
+        let last = inside.height().saturating_sub(1);
+        let first = if self.is_single() { 2 } else { 0 };
+        inside.keys(1, last, 3, &KEYS[first..]);
     }
 
     fn is_single(&self) -> bool {

@@ -7,8 +7,7 @@ use divisi_session::{HistoryEntry, SettingChange, Setup, Snapshot};
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
 use crate::model::Model;
-use crate::panels::what_if;
-use crate::panels::what_if::StyledLine;
+use crate::panels::what_if::{self, StyledLine};
 use crate::text::format;
 
 /// The list, newest first.
@@ -44,8 +43,7 @@ impl HistoryDialog {
                 "{} · {} · with other models; undo restores them",
                 entry.number, entry.why
             );
-            let lines = format::wrap(&text, width).into_iter();
-            return lines.map(|l| vec![(l, Role::Dim)]).collect();
+            return what_if::wrapped(&text, width, Role::Dim).collect();
         }
         let matrices = Difference::between(&running.matrix, &entry.setup.matrix);
         let changed = matrices.changed();
@@ -60,8 +58,7 @@ impl HistoryDialog {
         };
         // The whole reason, which the list may have cut.
         let head = format!("{} · {} · {what}", entry.number, entry.why);
-        let head = format::wrap(&head, width).into_iter();
-        lines.splice(0..0, head.map(|l| vec![(l, Role::Dim)]));
+        lines.splice(0..0, what_if::wrapped(&head, width, Role::Dim));
         lines
     }
 }
@@ -111,10 +108,7 @@ impl DialogBody for HistoryDialog {
         }
         let under = inside.height().saturating_sub(below + 1);
         for (y, line) in difference.iter().take(usize::from(below)).enumerate() {
-            let mut x = 1;
-            for (text, role) in line {
-                x = inside.text(x, under + y as u16, text, *role);
-            }
+            inside.line(1, under + y as u16, line);
         }
         keys(&mut inside);
     }
@@ -128,15 +122,8 @@ fn settings(running: &Setup, setup: &Setup) -> Vec<String> {
 }
 
 fn keys(inside: &mut Painter<'_>) {
-    let keys = [
-        ("Enter", Role::Accent),
-        (" restore  ", Role::Dim),
-        ("Esc", Role::Accent),
-        (" back  ", Role::Dim),
-        ("↑ ↓", Role::Accent),
-        (" choose", Role::Dim),
-    ];
-    inside.pieces(1, inside.height().saturating_sub(1), &keys);
+    let keys = [("Enter", "restore"), ("Esc", "back"), ("↑ ↓", "choose")];
+    inside.keys(1, inside.height().saturating_sub(1), 2, &keys);
 }
 
 /// The columns that fit, and the width of `why`.

@@ -8,7 +8,7 @@ use divisi_session::{Command, ModelChangeState, ModelChangeView};
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
 use crate::model::Model;
-use crate::panels::what_if::StyledLine;
+use crate::panels::what_if::{StyledLine, wrapped};
 use crate::text::format;
 
 /// The plan of a change, by its number.
@@ -88,10 +88,7 @@ impl DialogBody for ModelPlan {
         let hidden = lines.len().saturating_sub(room);
         let first = self.scroll.min(hidden);
         for (y, line) in lines.iter().skip(first).take(room).enumerate() {
-            let mut x = 1;
-            for (text, role) in line {
-                x = inside.text(x, y as u16, text, *role);
-            }
+            inside.line(1, y as u16, line);
         }
         scrolls(&mut inside, first, hidden - first);
         keys(&mut inside, preview, model);
@@ -116,27 +113,17 @@ fn scrolls(inside: &mut Painter<'_>, above: usize, below: usize) {
 fn keys(inside: &mut Painter<'_>, preview: &CataloguePreview, model: &Model) {
     let y = inside.height().saturating_sub(1);
     let (key, word) = match preview.not_beside {
-        None => ("y", " apply  "),
-        Some(_) => ("f", " old first  "),
+        None => ("y", "apply"),
+        Some(_) => ("f", "old first"),
     };
     let lasts = format::duration(model.change.terms.lasts);
-    let keys = |watched| {
-        [
-            (key, Role::Accent),
-            (word, Role::Dim),
-            ("g", Role::Accent),
-            (watched, Role::Dim),
-            ("Esc", Role::Accent),
-            (" drop", Role::Dim),
-        ]
-    };
-    let whole = format!(" probation of {lasts}  ");
-    let whole = keys(&whole);
-    let taken: u16 = whole.iter().map(|(text, _)| format::width(text)).sum();
-    match taken < inside.width() {
-        true => inside.pieces(1, y, &whole),
-        false => inside.pieces(1, y, &keys(" probation  ")),
-    };
+    let whole = format!("probation of {lasts}");
+    let keys = |watched| [(key, word), ("g", watched), ("Esc", "drop")];
+    // Each key has a gap before its word, and two columns follow it unless it is the last.
+    let widths = keys(&whole).map(|(key, word)| format::width(key) + 1 + format::width(word));
+    let fits = widths.iter().sum::<u16>() + 4 < inside.width();
+    let watched = if fits { &*whole } else { "probation" };
+    inside.keys(1, y, 2, &keys(watched));
 }
 
 fn lines(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
@@ -160,8 +147,7 @@ fn lines(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
     });
     lines.push(Vec::new());
     let (text, role) = handover(preview);
-    let wrapped = format::wrap(&text, width);
-    lines.extend(wrapped.into_iter().map(|line| vec![(line, role)]));
+    lines.extend(wrapped(&text, width, role));
     lines
 }
 
@@ -235,9 +221,6 @@ fn memory_in_words(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
             (format!("after {after} of {of}"), Role::Strong),
         ]
     });
-    let lines = told.flat_map(|(text, role)| {
-        let wrapped = format::wrap(&text, width).into_iter();
-        wrapped.map(move |line| vec![(line, role)])
-    });
-    lines.collect()
+    told.flat_map(|(text, role)| wrapped(&text, width, role))
+        .collect()
 }

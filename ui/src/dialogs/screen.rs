@@ -64,13 +64,8 @@ impl DialogBody for PanelList {
                 inside.restyle(3, y, 16, Role::Cursor);
             }
         }
-        let keys = [
-            ("space", Role::Accent),
-            (" hide or show   ", Role::Dim),
-            ("Esc", Role::Accent),
-            (" close", Role::Dim),
-        ];
-        inside.pieces(1, count + 1, &keys);
+        let keys = [("space", "hide or show"), ("Esc", "close")];
+        inside.keys(1, count + 1, 3, &keys);
     }
 }
 
@@ -147,14 +142,7 @@ impl DialogBody for Themes {
             inside.pieces(1, i as u16, &pieces);
         }
         inside.pieces(1, themes.len() as u16 + 1, &SAMPLE);
-        let keys = [
-            ("↑ ↓", Role::Accent),
-            (" choose   ", Role::Dim),
-            ("Enter", Role::Accent),
-            (" take   ", Role::Dim),
-            ("Esc", Role::Accent),
-            (" back", Role::Dim),
-        ];
-        inside.pieces(1, inside.height().saturating_sub(1), &keys);
+        let keys = [("↑ ↓", "choose"), ("Enter", "take"), ("Esc", "back")];
+        inside.keys(1, inside.height().saturating_sub(1), 3, &keys);
     }
 }

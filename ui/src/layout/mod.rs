@@ -1,8 +1,11 @@
 //! The layouts, the current one, and its hidden panels.
 
+mod panel;
 mod preset;
 
-pub use preset::{LayoutRow, Panel, PanelLayout};
+pub use panel::Panel;
+pub(crate) use panel::each_panel;
+pub use preset::{LayoutRow, PanelLayout};
 pub(crate) use preset::{SizeShare, share};
 
 use preset::built_in;

@@ -1,131 +1,15 @@
-//! The panels and the layouts with their sizes: serialisable values, and sizes shared out by
-//! weights.
+//! The layouts with their sizes: serialisable values, and sizes shared out by weights.
+
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-/// The panels, by their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Panel {
-    /// 1
-    Allocation,
-    /// 2
-    Search,
-    /// 3
-    Streams,
-    /// 4
-    Latency,
-    /// 5
-    Throughput,
-    /// 6
-    Log,
-    /// 7
-    Members,
-    /// 8
-    Steps,
-    /// 9
-    Models,
-    /// 0, the tenth
-    Clients,
-    /// a
-    Tasks,
-}
-
-impl Panel {
-    /// All panels, in the order of the focus.
-    pub const ALL: [Panel; 11] = [
-        Panel::Allocation,
-        Panel::Search,
-        Panel::Streams,
-        Panel::Latency,
-        Panel::Throughput,
-        Panel::Log,
-        Panel::Members,
-        Panel::Steps,
-        Panel::Models,
-        Panel::Clients,
-        Panel::Tasks,
-    ];
-
-    /// Returns the name in its title and in layouts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Panel::Allocation => "allocation",
-            Panel::Search => "search",
-            Panel::Streams => "streams",
-            Panel::Latency => "latency",
-            Panel::Throughput => "throughput",
-            Panel::Log => "log",
-            Panel::Members => "members",
-            Panel::Steps => "steps",
-            Panel::Models => "models",
-            Panel::Clients => "clients",
-            Panel::Tasks => "tasks",
-        }
-    }
-
-    /// Returns its place in the order, from 0.
-    pub fn index(self) -> usize {
-        Panel::ALL.iter().position(|p| *p == self).unwrap_or(0)
-    }
-
-    /// Returns the character in its title that also focuses it: a digit, or `a` for the eleventh.
-    pub fn sign(self) -> char {
-        let signs = "1234567890a".chars();
-        signs.into_iter().nth(self.index()).unwrap_or(' ')
-    }
-}
+use super::panel::Panel;
 
 /// The maximum number of rows in a layout, and of panels in a row.
 const MOST: usize = 6;
 /// The largest weight.
 const HEAVIEST: u16 = 100;
-
-/// The reason why a layout is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LayoutError {
-    /// It has no name.
-    #[error("layout: name: expected a word, found nothing")]
-    NoName,
-    /// One of its parts is wrong.
-    #[error("layout `{name}`: {wrong}")]
-    Invalid {
-        /// The layout.
-        name: String,
-        /// The invalid part.
-        wrong: LayoutPart,
-    },
-}
-
-/// An invalid part of a layout.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LayoutPart {
-    /// Too few rows or too many.
-    #[error("rows: expected 1 to {MOST}, found {0}")]
-    Rows(usize),
-    /// Too few panels in a row or too many.
-    #[error("rows[{row}].panels: expected 1 to {MOST}, found {found}")]
-    Panels {
-        /// The row, from 0.
-        row: usize,
-        /// Their number.
-        found: usize,
-    },
-    /// A weight out of range.
-    #[error("rows[{row}].{name}: expected a weight from 1 to {HEAVIEST}, found {found}")]
-    Weight {
-        /// The row, from 0.
-        row: usize,
-        /// `height`, or a panel.
-        name: &'static str,
-        /// The weight.
-        found: u16,
-    },
-    /// A panel that occurs twice.
-    #[error("panel `{0}`: expected once")]
-    Twice(&'static str),
-}
 
 /// A named arrangement of panels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,25 +41,24 @@ impl PanelLayout {
     ///
     /// # Errors
     /// The invalid part, with the expected values.
-    pub fn check(&self) -> Result<(), LayoutError> {
+    pub fn check(&self) -> Result<(), String> {
         if self.name.trim().is_empty() {
-            return Err(LayoutError::NoName);
+            return Err("layout: name: expected a word, found nothing".to_owned());
         }
-        self.check_rows().map_err(|wrong| LayoutError::Invalid {
-            name: self.name.clone(),
-            wrong,
-        })
+        let rows = self.check_rows();
+        rows.map_err(|wrong| format!("layout `{}`: {wrong}", self.name))
     }
 
-    fn check_rows(&self) -> Result<(), LayoutPart> {
+    fn check_rows(&self) -> Result<(), String> {
         if self.rows.is_empty() || self.rows.len() > MOST {
-            return Err(LayoutPart::Rows(self.rows.len()));
+            let found = self.rows.len();
+            return Err(format!("rows: expected 1 to {MOST}, found {found}"));
         }
         for (at, row) in self.rows.iter().enumerate() {
-            row.check(at)?;
+            row.check().map_err(|wrong| format!("rows[{at}].{wrong}"))?;
         }
         match self.twice() {
-            Some(panel) => Err(LayoutPart::Twice(panel.name())),
+            Some(panel) => Err(format!("panel `{}`: expected once", panel.name())),
             None => Ok(()),
         }
     }
@@ -195,102 +78,35 @@ impl PanelLayout {
 }
 
 impl LayoutRow {
-    fn check(&self, row: usize) -> Result<(), LayoutPart> {
+    fn check(&self) -> Result<(), String> {
         let weights = self.panels.iter().map(|(panel, w)| (panel.name(), *w));
         let mut all = std::iter::once(("height", self.height)).chain(weights);
         if self.panels.is_empty() || self.panels.len() > MOST {
             let found = self.panels.len();
-            return Err(LayoutPart::Panels { row, found });
+            return Err(format!("panels: expected 1 to {MOST}, found {found}"));
         }
         match all.find(|(_, weight)| !(1..=HEAVIEST).contains(weight)) {
-            Some((name, found)) => Err(LayoutPart::Weight { row, name, found }),
+            Some((name, found)) => Err(format!(
+                "{name}: expected a weight from 1 to {HEAVIEST}, found {found}"
+            )),
             None => Ok(()),
         }
     }
 }
 
-/// Returns the built-in layouts.
+/// The built-in layouts, as a file.
+const BUILT_IN: &str = include_str!("layouts.toml");
+
+#[derive(Default, Deserialize)]
+struct LayoutsFile {
+    layouts: Vec<PanelLayout>,
+}
+
+/// Returns the built-in layouts. A test checks that their file has no errors.
 pub(super) fn built_in() -> Vec<PanelLayout> {
-    use Panel::{
-        Allocation, Clients, Latency, Log, Members, Models, Search, Steps, Streams, Tasks,
-        Throughput,
-    };
-    let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| PanelLayout {
-        name: name.into(),
-        rows: rows
-            .iter()
-            .map(|(height, panels)| LayoutRow {
-                height: *height,
-                panels: panels.to_vec(),
-            })
-            .collect(),
-    };
-    let plots: &[(Panel, u16)] = &[(Latency, 1), (Throughput, 1), (Log, 1)];
-    vec![
-        layout(
-            "overview",
-            &[
-                (3, &[(Allocation, 3), (Search, 2)]),
-                (3, &[(Streams, 1)]),
-                (3, plots),
-            ],
-        ),
-        layout(
-            "allocation",
-            &[
-                (3, &[(Allocation, 1)]),
-                (2, &[(Search, 1), (Throughput, 1)]),
-            ],
-        ),
-        layout(
-            "streams",
-            &[(4, &[(Streams, 1)]), (1, &[(Latency, 1), (Throughput, 1)])],
-        ),
-        layout(
-            "latency",
-            &[
-                (3, &[(Latency, 1)]),
-                (2, &[(Throughput, 3), (Allocation, 4)]),
-            ],
-        ),
-        layout(
-            "members",
-            &[(2, &[(Members, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
-        ),
-        layout(
-            "steps",
-            &[(3, &[(Steps, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
-        ),
-        layout(
-            "models",
-            &[
-                (2, &[(Models, 1)]),
-                (2, &[(Allocation, 1)]),
-                (2, &[(Streams, 1)]),
-            ],
-        ),
-        layout(
-            "clients",
-            &[(3, &[(Clients, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
-        ),
-        layout(
-            "tasks",
-            &[
-                (3, &[(Tasks, 1)]),
-                (2, &[(Models, 1)]),
-                (2, &[(Allocation, 1)]),
-            ],
-        ),
-        layout("search", &[(3, &[(Search, 1)]), (2, &[(Allocation, 1)])]),
-        layout(
-            "presenter",
-            &[
-                (2, &[(Allocation, 1)]),
-                (3, &[(Streams, 1)]),
-                (2, &[(Throughput, 1), (Latency, 1)]),
-            ],
-        ),
-    ]
+    static READ: LazyLock<LayoutsFile> =
+        LazyLock::new(|| toml::from_str(BUILT_IN).unwrap_or_default());
+    READ.layouts.clone()
 }
 
 /// A part of a shared size.

@@ -102,6 +102,23 @@ impl<'a> Painter<'a> {
         x
     }
 
+    /// Writes a line of pieces and returns the column after it.
+    pub fn line(&mut self, x: u16, y: u16, line: &[(String, Role)]) -> u16 {
+        line.iter()
+            .fold(x, |x, (text, role)| self.text(x, y, text, *role))
+    }
+
+    /// Writes keys with a word each, some columns apart, and returns the column after the last.
+    pub fn keys(&mut self, mut x: u16, y: u16, apart: usize, keys: &[(&str, &str)]) -> u16 {
+        let last = keys.len().saturating_sub(1);
+        for (at, (key, word)) in keys.iter().enumerate() {
+            let gap = if at < last { apart } else { 0 };
+            let word = format!(" {word}{:gap$}", "");
+            x = self.pieces(x, y, &[(key, Role::Accent), (&word, Role::Dim)]);
+        }
+        x
+    }
+
     /// Changes the style of cells of one row and keeps their text.
     pub fn restyle(&mut self, x: u16, y: u16, width: u16, role: Role) {
         let style = self.styles.role_style(role);

@@ -47,8 +47,8 @@ pub struct Wanted {
 pub struct DemoState {
     /// The titles of its scenes.
     titles: Vec<&'static str>,
-    /// Whether it continues without keys at the end of a scene, and starts over after the last.
-    pub auto: bool,
+    /// Its subject, and whether it continues without keys and starts over after the last scene.
+    pub wanted: Wanted,
     scene: usize,
     /// Whether a command has gone to this scene, which has not begun yet.
     pub begun: bool,
@@ -76,10 +76,10 @@ pub struct DemoState {
 
 impl DemoState {
     /// Creates the state at the start of the first scene.
-    pub fn new(titles: Vec<&'static str>, auto: bool) -> Self {
+    pub fn new(wanted: Wanted, titles: Vec<&'static str>) -> Self {
         DemoState {
             titles,
-            auto,
+            wanted,
             scene: 0,
             begun: false,
             step: 0,
@@ -102,8 +102,15 @@ impl DemoState {
             notes: std::mem::take(&mut self.notes),
             scene,
             begun: true,
-            ..DemoState::new(std::mem::take(&mut self.titles), self.auto)
+            ..DemoState::new(self.wanted, std::mem::take(&mut self.titles))
         };
+    }
+
+    /// Goes to the next step of the scene.
+    pub fn finish_step(&mut self) {
+        self.step += 1;
+        self.asked = false;
+        self.watched = None;
     }
 
     /// Returns the current scene, from 0.

@@ -9,7 +9,7 @@ use divisi_session::{Arranged, Arrangement, Command, EditPreview, Refusal, Setup
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::config::{ConfigError, Settings};
-use crate::files::{FileError, FilePick, FolderListing};
+use crate::files::{FilePick, FolderListing};
 use crate::layout::PanelLayout;
 
 /// An event that the console handles.
@@ -45,16 +45,16 @@ pub enum ConsoleEvent {
     /// The session refused a command, with the reason.
     Refused(String),
     /// A file was written, or writing failed.
-    Wrote(Result<PathBuf, FileError>),
+    Wrote(Result<PathBuf, String>),
     /// The new settings, or an error in them.
     Configured(Result<Box<Settings>, ConfigError>),
     /// The listing of a folder, or of the folder around a file, or the reason why it cannot be
     /// read.
-    Looked(Result<FolderListing, FileError>),
+    Looked(Result<FolderListing, String>),
     /// A file's text, or the reason why it cannot be read.
-    Read(PathBuf, Result<String, FileError>),
+    Read(PathBuf, Result<String, String>),
     /// The file chosen in the desktop's dialog, if any, or the dialog's error.
-    Picked(Result<Option<PathBuf>, FileError>),
+    Picked(Result<Option<PathBuf>, String>),
 }
 
 /// The session's state and its latest spans.

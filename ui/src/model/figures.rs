@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use divisi_model::metrics::Bucket;
 use divisi_session::{Counters, LoadPattern, Snapshot};
+use serde::Deserialize;
 
 use crate::text::format;
 
 /// A comparable figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Figure {
     /// Samples per second since the watch began.
     Throughput,

@@ -75,22 +75,14 @@ pub struct Model {
     pub arrangement: PanelArrangement,
     /// The subjects of the shown latencies and rates.
     pub scopes: Scopes,
-    /// The number of steps by which the search is scrolled back.
-    pub search_back: usize,
     /// The entry at the cursor.
     pub cursor: Cell,
     /// The model at the cursor.
     pub model_cursor: ModelCursor,
     /// The view of the timeline.
     pub streams: Streams,
-    /// The number of rows by which the steps are scrolled down.
-    pub steps_down: usize,
-    /// The number of rows by which the callers are scrolled down.
-    pub clients_down: usize,
-    /// The first row of the panel of tasks.
-    pub tasks_down: usize,
-    /// The number of lines by which the log is scrolled back.
-    pub log_back: usize,
+    /// The number of rows by which each panel is scrolled.
+    pub scrolled: [usize; Panel::ALL.len()],
     /// Staged changes, while editing.
     pub edit: Option<SetupEdit>,
     /// Values entered last in the dialogs that change something.
@@ -128,17 +120,13 @@ impl Model {
             expanded: false,
             arrangement: PanelArrangement::new(&options.layouts),
             scopes: Scopes::default(),
-            search_back: 0,
             cursor: Cell {
                 device: DeviceIndex::new(0),
                 member: MemberIndex::new(0),
             },
             model_cursor,
             streams: Streams::default(),
-            steps_down: 0,
-            clients_down: 0,
-            tasks_down: 0,
-            log_back: 0,
+            scrolled: [0; Panel::ALL.len()],
             edit: None,
             change: Remembered::default(),
             demo: None,
@@ -205,6 +193,11 @@ impl Model {
     /// Returns whether its keys work now.
     pub fn reaches(&self, binding: &Binding) -> bool {
         binding.scope.is_reachable(self.key_context())
+    }
+
+    /// Returns the number of rows by which a panel is scrolled.
+    pub fn scrolled(&self, panel: Panel) -> usize {
+        self.scrolled[panel.index()]
     }
 
     /// Returns the time of the current latencies.

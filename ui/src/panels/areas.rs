@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::streams::{self, StreamsView};
-use super::{allocation, clients, demo_bar, models, steps, tasks};
+use super::streams::StreamsView;
+use super::{body, demo_bar};
 use crate::layout::{LayoutRow, Panel, SizeShare, share};
 use crate::model::Model;
 
@@ -52,25 +52,30 @@ pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     })
 }
 
+/// Returns the area of a panel on the screen, or `None` if it is not shown.
+fn on_screen(model: &Model, panel: Panel) -> Option<Rect> {
+    let screen = arrange(model.area, model)?;
+    let place = screen.panels.into_iter().find(|(p, _)| *p == panel)?;
+    Some(place.1)
+}
+
 /// Returns the number of rows of a panel on the screen, below its title and headings, or 0 if it is
 /// not shown.
 pub(crate) fn rows_on_screen(model: &Model, panel: Panel) -> usize {
-    let screen = arrange(model.area, model);
-    let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == panel));
-    place.map_or(0, |(_, place)| usize::from(place.height.saturating_sub(2)))
+    inside(model, panel).1.saturating_sub(1)
 }
 
-/// Returns the number of columns inside a panel, or 0 if it is not shown.
-pub(crate) fn columns_on_screen(model: &Model, panel: Panel) -> u16 {
-    let screen = arrange(model.area, model);
-    let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == panel));
-    place.map_or(0, |(_, place)| place.width.saturating_sub(2))
+/// Returns the numbers of columns and rows inside a panel, below its title, or 0 if it is not shown.
+pub(super) fn inside(model: &Model, panel: Panel) -> (u16, usize) {
+    on_screen(model, panel).map_or((0, 0), |place| {
+        let rows = usize::from(place.height.saturating_sub(1));
+        (place.width.saturating_sub(2), rows)
+    })
 }
 
 /// Returns the area of the streams on the screen, and their visible part.
 pub(crate) fn streams_on_screen(model: &Model) -> Option<(Rect, StreamsView)> {
-    let screen = arrange(model.area, model)?;
-    let place = screen.panels.iter().find(|p| p.0 == Panel::Streams)?.1;
+    let place = on_screen(model, Panel::Streams)?;
     Some((place, StreamsView::new(model, place.width, place.height)))
 }
 
@@ -116,7 +121,9 @@ fn rows(model: &Model) -> Vec<LayoutRow> {
 fn columns(row: Rect, wanted: &LayoutRow, panels: &mut Vec<(Panel, Rect)>) {
     let part = |(panel, weight): &(Panel, u16)| SizeShare {
         weight: *weight,
-        least: least_width(*panel).min(row.width / wanted.panels.len() as u16),
+        least: body(*panel)
+            .least_width
+            .min(row.width / wanted.panels.len() as u16),
         most: u16::MAX,
     };
     let parts: Vec<SizeShare> = wanted.panels.iter().map(part).collect();
@@ -128,47 +135,15 @@ fn columns(row: Rect, wanted: &LayoutRow, panels: &mut Vec<(Panel, Rect)>) {
     }
 }
 
-fn least_width(panel: Panel) -> u16 {
-    match panel {
-        Panel::Allocation | Panel::Streams | Panel::Steps => 44,
-        Panel::Search => 28,
-        _ => 24,
-    }
-}
-
 /// Returns the height of a row: the largest that one of its panels needs.
-fn height(row: &LayoutRow, model: &Model, body: u16) -> SizeShare {
-    let of = |panel: &(Panel, u16)| bounds(panel.0, model, body);
-    let bounds = row.panels.iter().map(of);
+fn height(row: &LayoutRow, model: &Model, all: u16) -> SizeShare {
+    let panels = row.panels.iter();
+    let bounds = panels.map(|(panel, _)| (body(*panel).height)(model, all));
     let (least, most) = bounds.fold((3, 0), |all, b| (all.0.max(b.0), all.1.max(b.1)));
     SizeShare {
         weight: row.height,
         least,
         most,
-    }
-}
-
-/// Returns the minimum and maximum useful rows of a panel.
-fn bounds(panel: Panel, model: &Model, body: u16) -> (u16, u16) {
-    let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
-    let members = count(model.snapshot.members.len());
-    match panel {
-        Panel::Allocation => {
-            let devices = count(model.snapshot.devices.len());
-            let least = devices.saturating_add(7).clamp(7, (body * 2 / 5).max(7));
-            (least, allocation::rows_needed(model).max(least))
-        }
-        Panel::Streams => {
-            let rows = count(streams::rows_needed(model)).saturating_add(2);
-            (rows.clamp(6, (body * 2 / 5).max(6)), rows.max(6))
-        }
-        Panel::Models => (6, count(models::rows_needed(model)).max(6)),
-        Panel::Clients => (10, count(clients::rows_needed(model)).max(10)),
-        Panel::Tasks => (8, count(tasks::rows(model)).saturating_add(1).max(8)),
-        Panel::Members => (6, members.saturating_add(7).max(6)),
-        Panel::Steps => (6, count(steps::rows_needed(model)).max(6)),
-        Panel::Search => (7, body),
-        _ => (6, body),
     }
 }
 

@@ -7,6 +7,7 @@ use divisi_session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Sn
 
 use super::keys::{self, Hint};
 use crate::commands as c;
+use crate::layout::Panel;
 use crate::model::Model;
 use crate::text::Severity::{Fault, Information, Warning};
 use crate::text::{MissedObjective, lost_words};
@@ -29,11 +30,11 @@ type Lint = (String, &'static [Hint]);
 
 const EDIT: Hint = (&c::EDIT, "edit");
 const SEARCH: Hint = (&c::SEARCH, "search");
-const STREAMS: Hint = (&c::FOCUS_STREAMS, "streams");
-const LATENCY: Hint = (&c::FOCUS_LATENCY, "latency");
-const THROUGHPUT: Hint = (&c::FOCUS_THROUGHPUT, "throughput");
-const MEMBERS: Hint = (&c::FOCUS_MEMBERS, "members");
-const LOG: Hint = (&c::FOCUS_LOG, "log");
+const STREAMS: Hint = (c::focus(Panel::Streams), "streams");
+const LATENCY: Hint = (c::focus(Panel::Latency), "latency");
+const THROUGHPUT: Hint = (c::focus(Panel::Throughput), "throughput");
+const MEMBERS: Hint = (c::focus(Panel::Members), "members");
+const LOG: Hint = (c::focus(Panel::Log), "log");
 const POLICY: Hint = (&c::POLICY, "policy");
 const LOAD: Hint = (&c::LOAD, "load");
 

@@ -2,7 +2,7 @@
 
 use divisi_session::LogEntry;
 
-use super::areas::arrange;
+use super::body::PanelBody;
 use super::frame::headed;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -15,9 +15,17 @@ const WIDE: u16 = 44;
 /// The columns before a text, with times and words, and with signs only.
 const BEFORE: [u16; 2] = [16, 3];
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    scroll_end: |model, columns, rows| lines(model, columns).len().saturating_sub(rows),
+    is_from_end: true,
+    ..PanelBody::new(draw)
+};
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
-    let note = match model.log_back {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
+    let back = model.scrolled(Panel::Log);
+    let note = match back {
         0 => String::new(),
         1 => "1 line back".to_owned(),
         n => format!("{n} lines back"),
@@ -28,23 +36,10 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
         inside.text(1, 0, "no messages", Role::Dim);
     }
     let room = usize::from(inside.height());
-    let last = lines
-        .len()
-        .saturating_sub(model.log_back)
-        .max(room.min(lines.len()));
+    let last = lines.len().saturating_sub(back).max(room.min(lines.len()));
     let first = last.saturating_sub(room);
     for (y, line) in lines[first..last].iter().enumerate() {
         line.draw(&mut inside, y as u16);
-    }
-}
-
-/// Returns the number of lines to scroll through, as shown on the screen.
-pub(crate) fn rows(model: &Model) -> usize {
-    let screen = arrange(model.area, model);
-    let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == Panel::Log));
-    match place {
-        Some((_, place)) => lines(model, place.width.saturating_sub(2)).len(),
-        None => model.snapshot.log.len(),
     }
 }
 

@@ -4,135 +4,106 @@
 use divisi_model::ensemble::{AnswerKind, Quality, TagScheme};
 use divisi_session::{MemberContribution, MemberView};
 
+use super::columns::{self, Column, FigureText};
 use crate::look::Role;
 use crate::model::Model;
 use crate::text::format;
 
-type MemberText = (String, Role);
+/// A column of members.
+pub(super) type MemberColumn = Column<MemberView, ()>;
 
-/// A column.
-#[derive(Clone, Copy)]
-pub(super) struct MemberColumn {
-    /// Its heading.
-    pub name: &'static str,
-    /// Its width with the gap before it.
-    pub width: u16,
-    /// The function that returns the text for a member.
-    pub value: fn(&MemberView) -> MemberText,
-    /// Whether it needs targets.
-    targets: bool,
-    /// Its priority if not all fit, from 0.
-    rank: u8,
-}
+/// The columns for a kind of answers, in the order of the screen, each with whether it needs targets.
+type MemberColumns = [(MemberColumn, bool)];
 
 const fn column(
     name: &'static str,
     width: u16,
     rank: u8,
-    value: fn(&MemberView) -> MemberText,
-) -> MemberColumn {
-    MemberColumn {
-        name,
-        width,
-        value,
-        targets: false,
-        rank,
-    }
+    value: fn(&MemberView, &()) -> FigureText,
+) -> (MemberColumn, bool) {
+    (Column::new(name, width, rank, value), false)
 }
 
-const fn targeted(mut column: MemberColumn) -> MemberColumn {
-    column.targets = true;
-    column
+const fn targeted(column: (MemberColumn, bool)) -> (MemberColumn, bool) {
+    (column.0, true)
 }
 
-/// For classes, in the order of the screen.
-static OF_CLASSES: [MemberColumn; 8] = [
+/// For classes.
+static OF_CLASSES: [(MemberColumn, bool); 8] = [
     column("agree", 8, 0, agreement),
     targeted(column("accuracy", 10, 3, quality)),
-    column("distance", 10, 5, |m| {
+    column("distance", 10, 5, |m, ()| {
         contribution_text(m, |s| s.disagreement.map(format::permille))
     }),
-    column("entropy", 9, 6, |m| {
+    column("entropy", 9, 6, |m, ()| {
         contribution_text(m, |s| s.entropy.map(format::permille))
     }),
     column("cost", 8, 1, cost),
-    column("flips", 8, 2, flips),
+    FLIPS,
     targeted(column("± points", 10, 4, change)),
     column("smp/s", 8, 7, throughput),
 ];
 
-/// For labels.
-static OF_LABELS: [MemberColumn; 6] = [
-    column("agree", 8, 0, agreement),
-    targeted(column("micro F1", 10, 3, quality)),
-    column("cost", 8, 1, cost),
-    column("flips", 8, 2, flips),
-    targeted(column("± points", 10, 4, change)),
-    column("smp/s", 8, 5, throughput),
-];
+const FLIPS: (MemberColumn, bool) = column("flips", 8, 2, flips);
+
+/// Returns columns with these names and widths: the agreement with the ensemble, the quality, the
+/// effect of leaving a member out, and the change of the quality.
+const fn usual(
+    agree: (&'static str, u16),
+    right: (&'static str, u16),
+    without: (MemberColumn, bool),
+    changed: (&'static str, u16),
+) -> [(MemberColumn, bool); 6] {
+    [
+        column(agree.0, agree.1, 0, agreement),
+        targeted(column(right.0, right.1, 3, quality)),
+        column("cost", 8, 1, cost),
+        without,
+        targeted(column(changed.0, changed.1, 4, change)),
+        column("smp/s", 8, 5, throughput),
+    ]
+}
+
+const AGREE: (&str, u16) = ("agree", 8);
+const POINTS: (&str, u16) = ("± points", 10);
+
+static OF_LABELS: [(MemberColumn, bool); 6] = usual(AGREE, ("micro F1", 10), FLIPS, POINTS);
 
 /// For masks: the share of pixels equal to the ensemble's, and mean IoU.
-static OF_MASKS: [MemberColumn; 6] = [
-    column("agree", 8, 0, agreement),
-    targeted(column("mean IoU", 10, 3, quality)),
-    column("cost", 8, 1, cost),
-    column("flips", 8, 2, flips),
-    targeted(column("± points", 10, 4, change)),
-    column("smp/s", 8, 5, throughput),
-];
+static OF_MASKS: [(MemberColumn, bool); 6] = usual(AGREE, ("mean IoU", 10), FLIPS, POINTS);
 
 /// For boxes: mAP at an overlap of 50 %, with the ensemble's boxes and with targets.
-static OF_BOXES: [MemberColumn; 6] = [
-    column("agree", 8, 0, agreement),
-    targeted(column("mAP", 10, 3, quality)),
-    column("cost", 8, 1, cost),
+static OF_BOXES: [(MemberColumn, bool); 6] = usual(
+    AGREE,
+    ("mAP", 10),
     column("without", 9, 2, otherwise),
-    targeted(column("± points", 10, 4, change)),
-    column("smp/s", 8, 5, throughput),
-];
+    POINTS,
+);
 
 /// For tokens, whose main measure depends on the names of their classes.
-static OF_TOKENS: [MemberColumn; 6] = [
-    column("agree", 8, 0, agreement),
-    targeted(column("F1", 10, 3, quality)),
-    column("cost", 8, 1, cost),
-    column("flips", 8, 2, flips),
-    targeted(column("± points", 10, 4, change)),
-    column("smp/s", 8, 5, throughput),
-];
+static OF_TOKENS: [(MemberColumn, bool); 6] = usual(AGREE, ("F1", 10), FLIPS, POINTS);
 
 /// For tokens whose class names do not mark spans.
-static OF_PLAIN_TOKENS: [MemberColumn; 6] = [
-    column("agree", 8, 0, agreement),
-    targeted(column("accuracy", 10, 3, quality)),
-    column("cost", 8, 1, cost),
-    column("flips", 8, 2, flips),
-    targeted(column("± points", 10, 4, change)),
-    column("smp/s", 8, 5, throughput),
-];
+static OF_PLAIN_TOKENS: [(MemberColumn, bool); 6] = usual(AGREE, ("accuracy", 10), FLIPS, POINTS);
 
 /// For values: RMSE to the ensemble's answers, to targets, and between the answers without the
 /// member and the current ones.
-static OF_VALUES: [MemberColumn; 6] = [
-    column("differs", 11, 0, agreement),
-    targeted(column("RMSE", 11, 3, quality)),
-    column("cost", 8, 1, cost),
+static OF_VALUES: [(MemberColumn, bool); 6] = usual(
+    ("differs", 11),
+    ("RMSE", 11),
     column("moves", 11, 2, otherwise),
-    targeted(column("± RMSE", 12, 4, change)),
-    column("smp/s", 8, 5, throughput),
-];
+    ("± RMSE", 12),
+);
 
 /// For values of unit length: cosines instead of errors.
-static OF_DIRECTIONS: [MemberColumn; 6] = [
-    column("alike", 11, 0, agreement),
-    targeted(column("cosine", 11, 3, quality)),
-    column("cost", 8, 1, cost),
+static OF_DIRECTIONS: [(MemberColumn, bool); 6] = usual(
+    ("alike", 11),
+    ("cosine", 11),
     column("without", 11, 2, otherwise),
-    targeted(column("± cosine", 12, 4, change)),
-    column("smp/s", 8, 5, throughput),
-];
+    ("± cosine", 12),
+);
 
-fn suited(answers: AnswerKind) -> &'static [MemberColumn] {
+fn suited(answers: AnswerKind) -> &'static MemberColumns {
     match answers {
         AnswerKind::Classes { .. } => &OF_CLASSES,
         AnswerKind::Labels { .. } => &OF_LABELS,
@@ -151,59 +122,46 @@ fn suited(answers: AnswerKind) -> &'static [MemberColumn] {
 }
 
 /// Returns the columns that fit in `width`, in the order of the screen.
-pub(super) fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
+pub(super) fn fitting(model: &Model, width: u16) -> Vec<&'static MemberColumn> {
     let known = |s: &MemberContribution| s.quality.is_some() || s.quality_change.is_some();
-    let all = suited(model.snapshot.answers);
-    let members = &model.snapshot.members;
-    let targets = members
-        .iter()
-        .filter_map(|m| m.contribution.as_ref())
-        .any(known);
-    let offered = |c: &&MemberColumn| targets || !c.targets;
-    let mut ranked: Vec<&MemberColumn> = all.iter().filter(offered).collect();
-    ranked.sort_by_key(|c| c.rank);
-    let mut left = width;
-    let fits = |c: &&MemberColumn| {
-        let fits = c.width <= left;
-        left = if fits { left - c.width } else { 0 };
-        fits
-    };
-    let kept: Vec<&str> = ranked.into_iter().filter(fits).map(|c| c.name).collect();
-    let shown = |c: &&MemberColumn| kept.contains(&c.name) && offered(c);
-    all.iter().filter(shown).copied().collect()
+    let members = model.snapshot.members.iter();
+    let targets = members.filter_map(|m| m.contribution.as_ref()).any(known);
+    let suited = suited(model.snapshot.answers).iter();
+    let offered = suited.filter(move |(_, targeted)| targets || !targeted);
+    columns::fitting(offered.map(|(column, _)| column), width)
 }
 
 /// Returns a contribution as text, or a dash if it is unknown.
 fn contribution_text(
     view: &MemberView,
     say: fn(&MemberContribution) -> Option<String>,
-) -> MemberText {
+) -> FigureText {
     let text = view.contribution.as_ref().and_then(say);
     text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
 }
 
-fn agreement(view: &MemberView) -> MemberText {
+fn agreement(view: &MemberView, (): &()) -> FigureText {
     contribution_text(view, |s| Some(format::quality(s.agreement)))
 }
 
-fn quality(view: &MemberView) -> MemberText {
+fn quality(view: &MemberView, (): &()) -> FigureText {
     contribution_text(view, |s| s.quality.map(format::quality))
 }
 
-fn cost(view: &MemberView) -> MemberText {
+fn cost(view: &MemberView, (): &()) -> FigureText {
     contribution_text(view, |s| Some(format::permille(s.cost)))
 }
 
-fn flips(view: &MemberView) -> MemberText {
+fn flips(view: &MemberView, (): &()) -> FigureText {
     contribution_text(view, |s| s.flips.map(format::permille))
 }
 
-fn throughput(view: &MemberView) -> MemberText {
+fn throughput(view: &MemberView, (): &()) -> FigureText {
     (format::short(view.samples_per_s), Role::Text)
 }
 
 /// Compares the ensemble's answers after a change of the member's vote with the current ones.
-fn otherwise(view: &MemberView) -> MemberText {
+fn otherwise(view: &MemberView, (): &()) -> FigureText {
     contribution_text(view, |s| {
         let measure = s.agreement.measure;
         let figure = |value| Quality { measure, value };
@@ -213,7 +171,7 @@ fn otherwise(view: &MemberView) -> MemberText {
 
 /// Formats the change of the ensemble's quality after a change of the member's vote. A gain is
 /// marked as a warning.
-fn change(view: &MemberView) -> MemberText {
+fn change(view: &MemberView, (): &()) -> FigureText {
     let known = view.contribution.as_ref();
     let known = known.and_then(|s| s.quality.zip(s.quality_change));
     let Some((quality, change)) = known else {

@@ -5,17 +5,24 @@ use divisi_model::ensemble::AnswerKind;
 use divisi_runtime::device::MemberIndex;
 use divisi_session::{MemberContribution, MemberView};
 
+use super::body::{PanelBody, height_for};
 use super::frame::headed;
-use super::keys;
 use super::member_columns::{MemberColumn, fitting};
+use super::{columns, keys};
 use crate::commands::{LOAD, VOTE};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    height: |model, _| height_for(model.snapshot.members.len() + 7, 6),
+    ..PanelBody::new(draw)
+};
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let mut inside = headed(painter, Panel::Members, &note(model), model);
     let members = &model.snapshot.members;
     let label = label(model, inside.width());
@@ -61,13 +68,9 @@ fn label(model: &Model, width: u16) -> u16 {
     names.max().unwrap_or(0).clamp(6, (width / 3).max(6))
 }
 
-fn heads(inside: &mut Painter<'_>, label: u16, columns: &[MemberColumn]) {
+fn heads(inside: &mut Painter<'_>, label: u16, columns: &[&MemberColumn]) {
     inside.text(SIGNS, 0, "member", Role::Dim);
-    let mut end = SIGNS + label;
-    for column in columns {
-        end += column.width;
-        inside.text_right(end, 0, column.name, Role::Dim);
-    }
+    columns::heads(inside, SIGNS + label, columns);
 }
 
 fn member(
@@ -76,7 +79,7 @@ fn member(
     at: MemberIndex,
     model: &Model,
     label: u16,
-    columns: &[MemberColumn],
+    columns: &[&MemberColumn],
 ) {
     let Some(view) = model.snapshot.member(at) else {
         return;
@@ -90,12 +93,7 @@ fn member(
     inside.text(1, y, sign, role);
     let role = if votes { Role::Text } else { Role::Dim };
     inside.text(SIGNS, y, &format::fit_name(&view.name, label), role);
-    let mut end = SIGNS + label;
-    for column in columns {
-        end += column.width;
-        let (text, role) = (column.value)(view);
-        inside.text_right(end, y, &text, role);
-    }
+    columns::figures(inside, (SIGNS + label, y), columns, view, &());
     if model.focus == Panel::Members && model.cursor.member == at {
         inside.text(0, y, "▸", Role::Accent);
         inside.restyle(SIGNS, y, label, Role::Cursor);

@@ -1,10 +1,15 @@
 //! The parts of the screen, as pure functions of the model.
+//!
+//! Each panel is a module with a `PANEL`: its picture, size and scrolling. Its row in
+//! `layout/panel.rs` has its name and key.
 
 mod allocation;
 mod areas;
+mod body;
 mod caller_columns;
 mod callers;
 mod clients;
+mod columns;
 mod demo_bar;
 mod frame;
 mod header;
@@ -23,38 +28,43 @@ mod throughput;
 pub(crate) mod what_if;
 
 pub(crate) use allocation::cell_at;
-pub(crate) use areas::{
-    LEAST, ScreenAreas, arrange, columns_on_screen, rows_on_screen, streams_on_screen,
-};
-pub(crate) use clients::rows as caller_rows;
+pub(crate) use areas::{LEAST, ScreenAreas, arrange, rows_on_screen, streams_on_screen};
 pub(crate) use demo_bar::draw as draw_demo_bar;
 pub(crate) use header::draw as draw_header;
 pub(crate) use keys::{draw_footer, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
-pub(crate) use log::rows as log_rows;
 pub(crate) use models::cursor as model_cursor;
-pub(crate) use steps::rows_of as step_rows;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
-pub(crate) use tasks::rows_in as task_rows;
 
-use crate::layout::Panel;
+use crate::layout::{Panel, each_panel};
 use crate::look::Painter;
 use crate::model::Model;
+use body::PanelBody;
+
+macro_rules! declared {
+    ($($panel:ident $module:ident $sign:literal $help:literal,)*) => {
+        /// Returns a panel as its module declares it.
+        fn body(panel: Panel) -> &'static PanelBody {
+            match panel {
+                $(Panel::$panel => &$module::PANEL,)*
+            }
+        }
+    };
+}
+each_panel!(declared);
 
 /// Draws a panel.
 pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
-    match panel {
-        Panel::Allocation => allocation::draw(painter, model),
-        Panel::Search => search::draw(painter, model),
-        Panel::Streams => streams::draw(painter, model),
-        Panel::Latency => latency::draw(painter, model),
-        Panel::Throughput => throughput::draw(painter, model),
-        Panel::Log => log::draw(painter, model),
-        Panel::Members => members::draw(painter, model),
-        Panel::Steps => steps::draw(painter, model),
-        Panel::Models => models::draw(painter, model),
-        Panel::Clients => clients::draw(painter, model),
-        Panel::Tasks => tasks::draw(painter, model),
-    }
+    (body(panel).draw)(painter, model);
+}
+
+/// Returns the number of rows by which a panel is scrolled after another `step` down.
+pub(crate) fn scrolled(model: &Model, panel: Panel, step: isize) -> usize {
+    let (columns, rows) = areas::inside(model, panel);
+    let body = body(panel);
+    let end = (body.scroll_end)(model, columns, rows);
+    let step = if body.is_from_end { -step } else { step };
+    let at = model.scrolled(panel).min(end);
+    at.saturating_add_signed(step).min(end)
 }

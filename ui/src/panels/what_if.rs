@@ -11,6 +11,16 @@ use crate::text::format;
 /// The pieces of a line.
 pub(crate) type StyledLine = Vec<(String, Role)>;
 
+/// Returns a text in lines of one role.
+pub(crate) fn wrapped(
+    text: &str,
+    width: u16,
+    role: Role,
+) -> impl Iterator<Item = StyledLine> + use<> {
+    let lines = format::wrap(text, width).into_iter();
+    lines.map(move |line| vec![(line, role)])
+}
+
 /// Below this width, lines use fewer words.
 const NARROW: u16 = 60;
 
@@ -82,20 +92,17 @@ pub(crate) fn prediction(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
 
 /// Returns lines on the changed settings other than the matrix, from their `words`.
 pub(crate) fn settings(words: &[String], width: u16) -> Vec<StyledLine> {
-    let wrapped = words.iter().flat_map(|s| {
-        let lines = format::wrap(&format!("~ {s}"), width);
-        lines.into_iter().map(|l| vec![(l, Role::Warn)])
-    });
-    wrapped.collect()
+    let lines = words
+        .iter()
+        .map(|s| wrapped(&format!("~ {s}"), width, Role::Warn));
+    lines.flatten().collect()
 }
 
 /// Returns lines on precisions that devices do not multiply.
 pub(crate) fn remarks(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
-    let wrapped = preview.remarks.iter().flat_map(|remark| {
-        let lines = format::wrap(&format!("! {remark}"), width);
-        lines.into_iter().map(|l| vec![(l, Role::Warn)])
-    });
-    wrapped.collect()
+    let remarks = preview.remarks.iter();
+    let lines = remarks.map(|remark| wrapped(&format!("! {remark}"), width, Role::Warn));
+    lines.flatten().collect()
 }
 
 /// Returns the changed entries of `matrix`.
@@ -106,7 +113,7 @@ pub(crate) fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec
 
 /// Returns a changed entry.
 pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
-    let frame = matrix.frame();
+    let (device, member) = names(entry, matrix);
     let (sign, word, what, role) = match entry.change {
         WorkerChange::Keep(size) => ("=", "keep", format!("{size}"), Role::Dim),
         WorkerChange::Start(size) => ("+", "start", format!("batch {size}"), Role::Good),
@@ -116,8 +123,6 @@ pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> Styled
         }
         WorkerChange::Rebuild(size) => ("↻", "rebuild", format!("batch {size}"), Role::Warn),
     };
-    let device = frame.device(entry.cell.device).unwrap_or("");
-    let member = frame.member(entry.cell.member).unwrap_or("");
     let (first, second) = match width < NARROW {
         true => {
             let names = format!("{} × {} ", format::fit_name(device, 8), member);
@@ -253,7 +258,7 @@ fn moved(changed: &[&EntryChange], proposal: &Proposal, shown: &Snapshot) -> Opt
     match (from.as_slice(), others.as_slice()) {
         ([from], [to]) if to.cell.member == from.cell.member => {
             let size = to.change.starts()?;
-            let (device, member) = names(to, shown);
+            let (device, member) = names(to, &shown.matrix);
             Some(format!("move {member} to {device} at {size}"))
         }
         _ => None,
@@ -261,7 +266,7 @@ fn moved(changed: &[&EntryChange], proposal: &Proposal, shown: &Snapshot) -> Opt
 }
 
 fn step(entry: &EntryChange, shown: &Snapshot) -> String {
-    let (device, member) = names(entry, shown);
+    let (device, member) = names(entry, &shown.matrix);
     match entry.change {
         WorkerChange::Keep(size) => format!("keep {device} × {member} at {size}"),
         WorkerChange::Start(size) => format!("start {device} × {member} at {size}"),
@@ -271,8 +276,8 @@ fn step(entry: &EntryChange, shown: &Snapshot) -> String {
     }
 }
 
-fn names<'a>(entry: &EntryChange, shown: &'a Snapshot) -> (&'a str, &'a str) {
-    let frame = shown.matrix.frame();
+fn names<'a>(entry: &EntryChange, matrix: &'a Matrix) -> (&'a str, &'a str) {
+    let frame = matrix.frame();
     let device = frame.device(entry.cell.device);
     let member = frame.member(entry.cell.member);
     (device.unwrap_or(""), member.unwrap_or(""))

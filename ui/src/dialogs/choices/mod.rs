@@ -13,7 +13,7 @@ use divisi_runtime::device::DeviceIndex;
 use divisi_session::{Command, DeviceView, SetupFile, Slowdown, Target, Terms};
 
 use super::DialogReply;
-use super::field::{FormError, FormField};
+use super::field::{FormField, only_unexpected, unexpected};
 use super::forms::{Form, FormChoice, FormKind};
 use crate::layout::PanelLayout;
 use crate::model::Setting;
@@ -23,7 +23,7 @@ impl Form {
     ///
     /// # Errors
     /// The first wrong value, with the expected values.
-    pub(super) fn answer(&self) -> Result<DialogReply, FormError> {
+    pub(super) fn answer(&self) -> Result<DialogReply, String> {
         let name = self.choices[self.chosen].name;
         let command = match self.kind {
             FormKind::Load => self.load_command(name),
@@ -41,24 +41,19 @@ impl Form {
     }
 }
 
-fn whole(text: &str, name: &'static str, least: u64) -> Result<u64, FormError> {
+fn whole(text: &str, name: &'static str, least: u64) -> Result<u64, String> {
     let value = text.parse().ok().filter(|n| *n >= least && *n <= 1_000_000);
-    let wrong = || FormError::field(name, format!("a whole number from {least}"), text);
+    let wrong = || unexpected(name, format!("a whole number from {least}"), text);
     value.ok_or_else(wrong)
 }
 
 /// Parses a number from `least` to `most`, or returns `None` for an empty text.
-fn optional(
-    text: &str,
-    name: &'static str,
-    least: f64,
-    most: f64,
-) -> Result<Option<f64>, FormError> {
+fn optional(text: &str, name: &'static str, least: f64, most: f64) -> Result<Option<f64>, String> {
     if text.is_empty() {
         return Ok(None);
     }
     let value = text.parse().ok().filter(|n| (least..=most).contains(n));
-    let wrong = || FormError::field(name, format!("{least} to {most} or nothing"), text);
+    let wrong = || unexpected(name, format!("{least} to {most} or nothing"), text);
     value.map(Some).ok_or_else(wrong)
 }
 
@@ -91,21 +86,21 @@ impl Form {
         Form::new(FormKind::Slow(device), title, vec![choice])
     }
 
-    fn max_inf_command(&self, device: DeviceIndex) -> Result<Command, FormError> {
+    fn max_inf_command(&self, device: DeviceIndex) -> Result<Command, String> {
         let text = self.text("at most");
         if text.is_empty() {
             return Ok(Command::SetMaxInf(device, None));
         }
         let most: Result<NonZeroU32, _> = text.parse();
-        let wrong = |_| FormError::only_field("a whole number from 1 or nothing", text);
+        let wrong = |_| only_unexpected("a whole number from 1 or nothing", text);
         let most = most.map_err(wrong)?;
         Ok(Command::SetMaxInf(device, Some(most)))
     }
 
-    fn slow_command(&self, device: DeviceIndex) -> Result<Command, FormError> {
+    fn slow_command(&self, device: DeviceIndex) -> Result<Command, String> {
         let text = self.text("factor");
         let factor = text.parse().ok().and_then(|f| Slowdown::new(f).ok());
-        let wrong = || FormError::only_field("a factor from 0.1 to 100", text);
+        let wrong = || only_unexpected("a factor from 0.1 to 100", text);
         let factor = factor.ok_or_else(wrong)?;
         Ok(Command::SlowDevice(device, factor))
     }
@@ -122,10 +117,10 @@ impl Form {
         Form::new(FormKind::SegmentSize, "segment size", vec![choice])
     }
 
-    fn segment_setting(&self) -> Result<Setting, FormError> {
+    fn segment_setting(&self) -> Result<Setting, String> {
         let (text, most) = (self.text("at most"), SetupFile::MOST_SEGMENT);
         let size = text.parse().ok().filter(|n| (1..=most).contains(n));
-        let wrong = || FormError::only_field(format!("a whole number from 1 to {most}"), text);
+        let wrong = || only_unexpected(format!("a whole number from 1 to {most}"), text);
         size.map(Setting::SegmentSize).ok_or_else(wrong)
     }
 }
@@ -148,15 +143,15 @@ impl Form {
         Form::new(FormKind::Layout, "save layout", vec![choice])
     }
 
-    fn layout_name(&self) -> Result<String, FormError> {
+    fn layout_name(&self) -> Result<String, String> {
         let name = self.text("name").trim();
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || name.len() > MOST || !name.chars().all(plain) {
             let expected = format!("a-z, 0-9 and -, at most {MOST}");
-            return Err(FormError::field("name", expected, name));
+            return Err(unexpected("name", expected, name));
         }
         match PanelLayout::is_built_in(name) {
-            true => Err(FormError::BuiltIn(name.to_owned())),
+            true => Err(format!("name: `{name}` is built in; expected another")),
             false => Ok(name.to_owned()),
         }
     }
@@ -174,13 +169,13 @@ impl Form {
         Form::new(FormKind::Mix, "mix of models", vec![choice])
     }
 
-    fn mix_command(&self) -> Result<Command, FormError> {
+    fn mix_command(&self) -> Result<Command, String> {
         let text = self.text("shares").trim();
         if text.is_empty() {
             return Ok(Command::SetMix(None));
         }
         let mix = text.parse::<NamedMix>();
-        let mix = mix.map_err(|e| FormError::Word(e.to_string()))?;
+        let mix = mix.map_err(|e| e.to_string())?;
         Ok(Command::SetMix(Some(mix)))
     }
 }
@@ -202,14 +197,14 @@ impl Form {
         Form::new(FormKind::Target, "service objective", vec![choice])
     }
 
-    fn target_command(&self) -> Result<Command, FormError> {
+    fn target_command(&self) -> Result<Command, String> {
         let latency = optional(self.text("within"), "within", 0.001, 600_000.0)?;
         let Some(ms) = latency else {
             return Ok(Command::SetTarget(None));
         };
         let text = self.text("share");
         let share = text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 100.0);
-        let wrong = || FormError::field("share", "more than 0 and at most 100", text);
+        let wrong = || unexpected("share", "more than 0 and at most 100", text);
         Ok(Command::SetTarget(Some(Target {
             latency: Duration::from_secs_f64(ms / 1e3),
             share: share.ok_or_else(wrong)? / 100.0,
@@ -239,10 +234,10 @@ impl Form {
         Form::new(FormKind::Terms, "apply on probation", vec![choice])
     }
 
-    fn terms_filled(&self) -> Result<Terms, FormError> {
+    fn terms_filled(&self) -> Result<Terms, String> {
         let field = |name, least, most| optional(self.text(name), name, least, most);
         let lasts = field("lasts", 1.0, 86_400.0)?;
-        let lasts = lasts.ok_or(FormError::NoLength)?;
+        let lasts = lasts.ok_or("lasts: expected 1 to 86400 s, found nothing")?;
         let share = |percent: Option<f64>| percent.map(|p| p / 100.0);
         let terms = Terms {
             lasts: Duration::from_secs_f64(lasts),
@@ -251,7 +246,7 @@ impl Form {
             accuracy: share(field("accuracy", 0.0, 100.0)?),
         };
         match (terms.p99, terms.failures, terms.accuracy) {
-            (None, None, None) => Err(FormError::NoLimit),
+            (None, None, None) => Err("expected at least one limit".to_owned()),
             _ => Ok(terms),
         }
     }

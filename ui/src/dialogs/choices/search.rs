@@ -7,7 +7,7 @@ use std::time::Duration;
 use divisi_engine::search::{Bounds, EvaluatorKind, Goal};
 use divisi_session::{Command, SearchKind, SearchOrder};
 
-use super::{Form, FormChoice, FormError, FormField, FormKind, optional, whole};
+use super::{Form, FormChoice, FormField, FormKind, optional, whole};
 
 const EVALUATORS: &[&str] = &["bench", "model"];
 const OBJECTIVES: &[&str] = &["throughput", "latency"];
@@ -67,7 +67,7 @@ impl Form {
             .sharing("goal", goal_fields(kept))
     }
 
-    pub(super) fn search_command(&self, name: &str) -> Result<Command, FormError> {
+    pub(super) fn search_command(&self, name: &str) -> Result<Command, String> {
         let algorithm: SearchKind = word(name)?;
         let mut method = match algorithm {
             SearchKind::Local => SearchOrder::quick(),
@@ -97,11 +97,11 @@ impl Form {
         method.goal = self.goal()?;
         method.quiet = self.text("serving") == "undisturbed";
         method.again = self.text("kept results") == "measure again";
-        method.check()?;
+        method.check().map_err(|e| e.to_string())?;
         Ok(Command::StartSearch(method))
     }
 
-    fn goal(&self) -> Result<Goal, FormError> {
+    fn goal(&self) -> Result<Goal, String> {
         let p99 = optional(self.text("p99"), "p99", 0.001, 1e6)?;
         let spare = optional(self.text("spare memory"), "spare memory", 0.0, 1e9)?;
         Ok(Goal {
@@ -114,9 +114,8 @@ impl Form {
 }
 
 /// Parses a word.
-fn word<T: FromStr<Err: Display>>(text: &str) -> Result<T, FormError> {
-    text.parse()
-        .map_err(|why: T::Err| FormError::Word(why.to_string()))
+fn word<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|why: T::Err| why.to_string())
 }
 
 fn goal_fields(kept: bool) -> Vec<FormField> {

@@ -3,7 +3,7 @@
 use divisi_model::ensemble::PolicyKind;
 use divisi_session::{Command, LoadPattern};
 
-use super::{Form, FormChoice, FormError, FormField, FormKind};
+use super::{Form, FormChoice, FormField, FormKind};
 use crate::model::Setting;
 
 /// The initial values of the fields.
@@ -28,13 +28,15 @@ impl Form {
     }
 
     /// The engine's own parser knows the bounds.
-    pub(super) fn load_command(&self, name: &str) -> Result<Command, FormError> {
+    pub(super) fn load_command(&self, name: &str) -> Result<Command, String> {
         let field = |name| self.text(name);
         let text = match name {
             "stop" => return Ok(Command::StopLoad),
             "closed" => format!("closed:{}x{}", field("clients"), field("samples")),
             "diurnal" => format!("diurnal:{}:{}", field("peak"), seconds(field("period"))),
-            "replay" if field("file").is_empty() => return Err(FormError::NoFile),
+            "replay" if field("file").is_empty() => {
+                return Err("file: expected a path".to_owned());
+            }
             "replay" => format!("replay:{}:{}", field("file"), field("speed")),
             open => format!("{open}:{}", field("rate")),
         };
@@ -45,7 +47,7 @@ impl Form {
             _ => "rate: expected 0.001 to 1000000000",
         };
         let pattern: Result<LoadPattern, _> = text.parse();
-        let pattern = pattern.map_err(|_| FormError::Load(bounds))?;
+        let pattern = pattern.map_err(|_| bounds)?;
         Ok(Command::StartLoad(pattern))
     }
 }
@@ -160,7 +162,7 @@ impl Form {
     }
 
     /// The engine's own parser knows the bounds.
-    pub(super) fn policy_setting(&self, name: &str) -> Result<Setting, FormError> {
+    pub(super) fn policy_setting(&self, name: &str) -> Result<Setting, String> {
         let (wait, most) = (self.text("wait"), self.text("MaxInf"));
         let text = match name {
             "no-wait" => name.to_owned(),
@@ -168,8 +170,8 @@ impl Form {
             "elastic" => format!("{name}:{most}"),
             _ => format!("{name}:{wait}ms"),
         };
-        let policy: PolicyKind = text.parse()?;
-        Ok(Setting::Policy(policy))
+        let policy: Result<PolicyKind, _> = text.parse();
+        policy.map(Setting::Policy).map_err(|e| e.to_string())
     }
 }
 

@@ -88,25 +88,18 @@ impl Picker {
     fn draw_keys(&self, inside: &mut Painter<'_>, y: u16) {
         let action = match (&self.state, self.saves()) {
             (PickerState::Elsewhere, _) => {
-                let keys = [("Esc", Role::Accent), (" close it", Role::Dim)];
-                inside.pieces(1, y, &keys);
+                inside.keys(1, y, 2, &[("Esc", "close it")]);
                 return;
             }
-            (_, true) => " write  ",
-            (_, false) => " open  ",
+            (_, true) => "write",
+            (_, false) => "open",
         };
-        let keys = [
-            ("Enter", Role::Accent),
-            (action, Role::Dim),
-            ("Esc", Role::Accent),
-            (" back  ", Role::Dim),
-        ];
-        let x = inside.pieces(1, y, &keys);
-        let hidden = if self.hidden { " less  " } else { " hidden  " };
-        let x = inside.pieces(x, y, &[("Ctrl-t", Role::Accent), (hidden, Role::Dim)]);
+        let hidden = if self.hidden { "less" } else { "hidden" };
+        let mut keys = vec![("Enter", action), ("Esc", "back"), ("Ctrl-t", hidden)];
         if self.folder.as_ref().is_some_and(|f| f.desktop) {
-            inside.pieces(x, y, &[("Ctrl-o", Role::Accent), (" desktop", Role::Dim)]);
+            keys.push(("Ctrl-o", "desktop"));
         }
+        inside.keys(1, y, 2, &keys);
     }
 }
 

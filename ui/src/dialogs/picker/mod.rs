@@ -11,7 +11,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{DialogBody, DialogReply, field};
 use crate::files::FilePick;
-use crate::files::{FileError, FolderItem, FolderListing};
+use crate::files::{FolderItem, FolderListing};
 use crate::model::{Effect, Remembered};
 
 /// The purpose of choosing a file.
@@ -208,11 +208,11 @@ impl Picker {
 
     /// Receives a requested listing. Returns the effect that reads or writes the file, if that is
     /// possible at once.
-    pub fn looked(&mut self, looked: Result<FolderListing, FileError>) -> Option<Effect> {
+    pub fn looked(&mut self, looked: Result<FolderListing, String>) -> Option<Effect> {
         let folder = match looked {
             Ok(folder) => folder,
             Err(why) => {
-                self.error = Some(why.to_string());
+                self.error = Some(why);
                 return None;
             }
         };
@@ -247,10 +247,10 @@ impl Picker {
     }
 
     /// Receives the result of the desktop's dialog, which has already asked about replacing a file.
-    pub fn picked(&mut self, picked: Result<Option<PathBuf>, FileError>) -> Option<Effect> {
+    pub fn picked(&mut self, picked: Result<Option<PathBuf>, String>) -> Option<Effect> {
         self.state = PickerState::Choosing;
         match picked {
-            Err(why) => self.error = Some(why.to_string()),
+            Err(why) => self.error = Some(why),
             Ok(None) => {}
             Ok(Some(path)) if self.saves() => {
                 if let DialogReply::Ask(effect) = self.write(path, true) {

@@ -236,7 +236,7 @@ fn devices(model: &Model, all: u16, details: u16, room: u16) -> u16 {
 }
 
 /// Returns the number of rows that show everything.
-pub(crate) fn rows_needed(model: &Model) -> u16 {
+pub(super) fn rows_needed(model: &Model) -> u16 {
     let devices = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
     let details = 1 + DETAILS.len() as u16;
     // The title, two rows of names, and two more rows for words.

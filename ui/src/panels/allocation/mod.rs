@@ -5,22 +5,32 @@ mod precisions;
 mod side;
 mod words;
 
-pub(super) use geometry::rows_needed;
-
 use divisi_model::allocation::Cell;
 use divisi_model::ensemble::BatchSize;
 use divisi_runtime::device::DeviceIndex;
 use ratatui::layout::{Position, Rect};
 
+use super::body::PanelBody;
 use super::frame::headed;
 use crate::layout::Panel;
 use crate::look::{Painter, Role, bar};
 use crate::model::Model;
 use crate::text::format;
-use geometry::{DETAILS, DeviceDetail, MatrixColumns, MatrixShape};
+use geometry::{DETAILS, DeviceDetail, MatrixColumns, MatrixShape, rows_needed};
+
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    least_width: 44,
+    height: |model, all| {
+        let devices = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
+        let least = devices.saturating_add(7).clamp(7, (all * 2 / 5).max(7));
+        (least, rows_needed(model).max(least))
+    },
+    ..PanelBody::new(draw)
+};
 
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let columns = MatrixColumns::new(model, painter.width().saturating_sub(2));
     let shape = MatrixShape::new(model, columns, painter.height().saturating_sub(1));
     let note = note(model, columns, shape, painter.width().saturating_sub(21));

@@ -336,8 +336,8 @@ fn lines(model: &Model, edit: &SetupEdit, width: u16) -> Vec<StyledLine> {
     match edit.preview() {
         None => lines.push(vec![("comparing …".to_owned(), Role::Dim)]),
         Some(Err(why)) => {
-            let wrapped = format::wrap(&format!("✗ cannot be applied: {why}"), width);
-            lines.extend(wrapped.into_iter().map(|l| vec![(l, Role::Bad)]));
+            let text = format!("✗ cannot be applied: {why}");
+            lines.extend(what_if::wrapped(&text, width, Role::Bad));
         }
         Some(Ok(preview)) => lines.extend(what_if::brief(preview, model, width)),
     }

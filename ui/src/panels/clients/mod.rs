@@ -7,6 +7,7 @@ mod last;
 
 use divisi_session::DoorView;
 
+use super::body::{PanelBody, height_for};
 use super::callers::CallerRows;
 use super::frame::headed;
 use super::keys;
@@ -25,8 +26,15 @@ const ABOVE: u16 = 2;
 /// The rows below the addresses from which there is a gap, and errors get up to half of the rest.
 const ROOMY: u16 = 10;
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    height: |model, _| height_for(rows_needed(model), 10),
+    scroll_end: |model, _, _| callers_count(model).saturating_sub(1),
+    ..PanelBody::new(draw)
+};
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let door = model.snapshot.door.as_ref();
     let note = door.map_or(String::new(), note);
     let mut inside = headed(painter, Panel::Clients, &note, model);
@@ -75,7 +83,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
 }
 
 fn callers(inside: &mut Painter<'_>, door: &DoorView, model: &Model) {
-    all_callers(door).draw(inside, "caller", model.clients_down);
+    all_callers(door).draw(inside, "caller", model.scrolled(Panel::Clients));
 }
 
 fn all_callers(door: &DoorView) -> CallerRows<'_> {
@@ -94,16 +102,16 @@ fn caller_rows(door: &DoorView) -> u16 {
 }
 
 /// Returns the number of callers to scroll through.
-pub(crate) fn rows(model: &Model) -> usize {
+fn callers_count(model: &Model) -> usize {
     let door = model.snapshot.door.as_ref();
     door.map_or(0, |door| door.callers.len())
 }
 
 /// Returns the number of rows that show everything.
-pub(super) fn rows_needed(model: &Model) -> usize {
+fn rows_needed(model: &Model) -> usize {
     let errors = &model.snapshot.errors;
     let kinds = usize::from(errors::rows_needed(errors));
-    rows(model) + kinds + errors.last.len() + usize::from(ABOVE) + 4
+    callers_count(model) + kinds + errors.last.len() + usize::from(ABOVE) + 4
 }
 
 fn note(door: &DoorView) -> String {

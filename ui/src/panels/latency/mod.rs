@@ -7,6 +7,7 @@ mod table;
 
 use divisi_session::{Distribution, LatencyView};
 
+use super::body::PanelBody;
 use super::frame::headed;
 use super::keys;
 use crate::commands::LOAD;
@@ -17,8 +18,11 @@ use crate::text::format;
 use crate::view::Whose;
 use histogram::{HistogramBars, LatencyAxis};
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody::new(draw);
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let shown = &model.snapshot;
     let whose = model.scopes.latency.there(shown);
     let mut inside = headed(painter, Panel::Latency, &note(whose, model), model);

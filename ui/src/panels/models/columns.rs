@@ -6,128 +6,77 @@ use divisi_session::{CatalogueView, RunningBatches, VariantView};
 use divisi_modelless::quantities::significant;
 
 use crate::model::Model;
+use crate::panels::columns::{self, Column, FigureText, plain};
 use crate::text::format;
 
-/// A column: its heading, its width with the gap before it, and its text.
-pub(super) struct ModelColumn {
-    pub name: &'static str,
-    pub width: u16,
-    pub text: fn(&CatalogueView, &Model) -> String,
+/// A column of models.
+pub(super) type ModelColumn = Column<CatalogueView, Model>;
+
+const fn column(
+    name: &'static str,
+    width: u16,
+    value: fn(&CatalogueView, &Model) -> FigureText,
+) -> ModelColumn {
+    Column::new(name, width, 0, value)
 }
 
 /// The columns in the order of the screen. The first ones are shown if not all fit.
 static COLUMNS: [ModelColumn; 9] = [
-    ModelColumn {
-        name: "req/s",
-        width: 7,
-        text: |m, _| format::short(m.figures.requests_per_s),
-    },
-    ModelColumn {
-        name: "p50 ms",
-        width: 8,
-        text: |m, _| latency(m, |l| l.p50),
-    },
-    ModelColumn {
-        name: "p99 ms",
-        width: 8,
-        text: |m, _| latency(m, |l| l.p99),
-    },
-    ModelColumn {
-        name: "failed",
-        width: 8,
-        text: |m, _| format::grouped(m.figures.failed),
-    },
-    ModelColumn {
-        name: "refused",
-        width: 8,
-        text: |m, _| format::grouped(m.figures.refused),
-    },
-    ModelColumn {
-        name: "smp/s",
-        width: 7,
-        text: |m, _| format::short(m.figures.samples_per_s),
-    },
-    ModelColumn {
-        name: "run/s",
-        width: 7,
-        text: |m, model| run(m, model).map_or("–".into(), format::short),
-    },
-    ModelColumn {
-        name: "answered",
-        width: 12,
-        text: |m, _| format::grouped(m.figures.answered),
-    },
-    ModelColumn {
-        name: "members",
-        width: 9,
-        text: |m, _| m.members.len().to_string(),
-    },
+    column("req/s", 7, |m, _| {
+        plain(format::short(m.figures.requests_per_s))
+    }),
+    column("p50 ms", 8, |m, _| plain(latency(m, |l| l.p50))),
+    column("p99 ms", 8, |m, _| plain(latency(m, |l| l.p99))),
+    column("failed", 8, |m, _| plain(format::grouped(m.figures.failed))),
+    column("refused", 8, |m, _| {
+        plain(format::grouped(m.figures.refused))
+    }),
+    column("smp/s", 7, |m, _| {
+        plain(format::short(m.figures.samples_per_s))
+    }),
+    column("run/s", 7, |m, model| {
+        plain(run(m, model).map_or("–".into(), format::short))
+    }),
+    column("answered", 12, |m, _| {
+        plain(format::grouped(m.figures.answered))
+    }),
+    column("members", 9, |m, _| plain(m.members.len().to_string())),
 ];
 
 /// The columns for variants of tasks.
 static OF_VARIANTS: [ModelColumn; 9] = [
-    ModelColumn {
-        name: "accuracy",
-        width: 9,
-        text: |m, _| of_variant(m, |v| format!("{:.2}%", 100.0 * v.accuracy)),
-    },
-    ModelColumn {
-        name: "cost/M",
-        width: 9,
-        text: |m, _| of_batches(m, |b| cost(b.cost)),
-    },
-    ModelColumn {
-        name: "answered",
-        width: 10,
-        text: |m, _| of_variant(m, |v| format::short(v.goals.answered as f64)),
-    },
-    ModelColumn {
-        name: "missed",
-        width: 8,
-        text: |m, _| {
-            of_variant(m, |v| {
-                format::short((v.goals.answered - v.goals.met) as f64)
-            })
-        },
-    },
-    ModelColumn {
-        name: "req/s",
-        width: 7,
-        text: |m, _| format::short(m.figures.requests_per_s),
-    },
-    ModelColumn {
-        name: "p99 ms",
-        width: 8,
-        text: |m, _| latency(m, |l| l.p99),
-    },
-    ModelColumn {
-        name: "of task",
-        width: 8,
-        text: |m, model| share(m, model).map_or("–".into(), |share| format!("{share:.0}%")),
-    },
-    ModelColumn {
-        name: "batch",
-        width: 7,
-        text: |m, _| of_batches(m, |b| b.size.to_string()),
-    },
-    ModelColumn {
-        name: "full ms",
-        width: 9,
-        text: |m, _| of_batches(m, |b| significant(1e3 * b.full.as_secs_f64())),
-    },
+    column("accuracy", 9, |m, _| {
+        plain(of_variant(m, |v| format!("{:.2}%", 100.0 * v.accuracy)))
+    }),
+    column("cost/M", 9, |m, _| plain(of_batches(m, |b| cost(b.cost)))),
+    column("answered", 10, |m, _| {
+        plain(of_variant(m, |v| format::short(v.goals.answered as f64)))
+    }),
+    column("missed", 8, |m, _| {
+        plain(of_variant(m, |v| {
+            format::short((v.goals.answered - v.goals.met) as f64)
+        }))
+    }),
+    column("req/s", 7, |m, _| {
+        plain(format::short(m.figures.requests_per_s))
+    }),
+    column("p99 ms", 8, |m, _| plain(latency(m, |l| l.p99))),
+    column("of task", 8, |m, model| {
+        plain(share(m, model).map_or("–".into(), |share| format!("{share:.0}%")))
+    }),
+    column("batch", 7, |m, _| {
+        plain(of_batches(m, |b| b.size.to_string()))
+    }),
+    column("full ms", 9, |m, _| {
+        plain(of_batches(m, |b| significant(1e3 * b.full.as_secs_f64())))
+    }),
 ];
 
 /// Returns the first columns that suit the models, as many as fit.
-pub(super) fn fitting(models: &[CatalogueView], mut room: u16) -> &'static [ModelColumn] {
+pub(super) fn fitting(models: &[CatalogueView], room: u16) -> Vec<&'static ModelColumn> {
     let of_variants = models.iter().any(|model| model.variant.is_some());
     let all = if of_variants { &OF_VARIANTS } else { &COLUMNS };
-    let fits = |column: &&ModelColumn| {
-        let fits = column.width <= room;
-        room = room.saturating_sub(column.width);
-        fits
-    };
-    let count = all.iter().take_while(fits).count();
-    &all[..count]
+    columns::fitting(all.iter(), room)
 }
 
 /// Formats a cost within the width of its column.

@@ -10,6 +10,8 @@ use std::ops::Range;
 
 use divisi_session::{CatalogueView, ModelKind};
 
+use super::body::{PanelBody, height_for};
+use super::columns::{figures, heads as figure_heads};
 use super::frame::{headed, hidden, inner, note_with_hidden, note_with_windows};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -24,8 +26,14 @@ use words::{ModelWords, refusal_of};
 /// The time windows of the figures.
 const WINDOWS: &str = "rates of 1 s, latencies of 10 s, counts since the start";
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    height: |model, _| height_for(rows_needed(model), 6),
+    ..PanelBody::new(draw)
+};
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let view = model.snapshot.models.get(cursor(model));
     let asked = AskedModel::for_model(model, view);
     let (width, height) = inner(painter);
@@ -84,14 +92,14 @@ fn rows_below(model: &Model, asked: Option<&AskedModel<'_>>, rows: u16) -> u16 {
 fn list(inside: &mut Painter<'_>, model: &Model, widths: &ModelWidths) {
     let models = &model.snapshot.models;
     let columns = fitting(models, inside.width().saturating_sub(widths.kind_end()));
-    heads(inside, widths, columns);
+    heads(inside, widths, &columns);
     let at = cursor(model);
     let shown = shown(model, inside.height());
     let rows = models.iter().enumerate();
     let rows = rows.skip(shown.start).take(shown.len());
     for (row, (number, view)) in rows.enumerate() {
         let y = row as u16 + 1;
-        one(inside, y, (view, model), widths, columns);
+        one(inside, y, (view, model), widths, &columns);
         if refusal_of(model, view).is_some() {
             inside.text(1, y, "✗", Role::Bad);
         }
@@ -115,7 +123,7 @@ pub(crate) fn cursor(model: &Model) -> usize {
 }
 
 /// Returns the rows that show all models, the callers of any of them, and the words on any.
-pub(super) fn rows_needed(model: &Model) -> usize {
+fn rows_needed(model: &Model) -> usize {
     let models = &model.snapshot.models;
     let asked = models
         .iter()
@@ -152,15 +160,11 @@ fn note(model: &Model, listed: u16, width: u16) -> String {
     note_with_windows(Panel::Models, note, WINDOWS, width)
 }
 
-fn heads(inside: &mut Painter<'_>, widths: &ModelWidths, columns: &[ModelColumn]) {
+fn heads(inside: &mut Painter<'_>, widths: &ModelWidths, columns: &[&ModelColumn]) {
     inside.text(SIGNS, 0, "model", Role::Dim);
     inside.text_right(widths.version_end(), 0, "ver", Role::Dim);
     inside.text(widths.version_end() + 1, 0, "kind", Role::Dim);
-    let mut end = widths.kind_end();
-    for column in columns {
-        end += column.width;
-        inside.text_right(end, 0, column.name, Role::Dim);
-    }
+    figure_heads(inside, widths.kind_end(), columns);
 }
 
 fn one(
@@ -168,7 +172,7 @@ fn one(
     y: u16,
     (view, model): (&CatalogueView, &Model),
     widths: &ModelWidths,
-    columns: &[ModelColumn],
+    columns: &[&ModelColumn],
 ) {
     let (sign, role) = match (&view.unserved, &view.failure) {
         (Some(_), None) => ("○", Role::Dim),
@@ -194,9 +198,5 @@ fn one(
     }
     let kind = view.kind.map_or("", ModelKind::name);
     inside.text(after, y, kind, Role::Dim);
-    let mut end = widths.kind_end();
-    for column in columns {
-        end += column.width;
-        inside.text_right(end, y, &(column.text)(view, model), role);
-    }
+    figures(inside, (widths.kind_end(), y), columns, view, model);
 }

@@ -7,6 +7,7 @@ use divisi_model::ensemble::BatchSize;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_session::SearchView;
 
+use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
@@ -204,7 +205,10 @@ pub(super) fn draw_steps(area: &mut Painter<'_>, search: &SearchView, model: &Mo
         return;
     }
     let least = rows.min(steps.len());
-    let last = steps.len().saturating_sub(model.search_back).max(least);
+    let last = steps
+        .len()
+        .saturating_sub(model.scrolled(Panel::Search))
+        .max(least);
     let first = last.saturating_sub(rows);
     let hidden = match steps.len() > rows {
         true => format!(" · {}–{last} of {} · ↑ ↓", first + 1, steps.len()),

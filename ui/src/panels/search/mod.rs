@@ -5,6 +5,7 @@ mod facts;
 
 use divisi_session::{SearchState, SearchView};
 
+use super::body::PanelBody;
 use super::frame::headed;
 use super::keys;
 use crate::commands::{APPLY_BEST, CANCEL, PAUSE, SEARCH};
@@ -14,8 +15,20 @@ use crate::model::Model;
 use crate::text::format;
 use changes::Heat;
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    least_width: 28,
+    height: |_, all| (7, all),
+    scroll_end: |model, _, _| {
+        let search = model.snapshot.search.as_ref();
+        search.map_or(0, |s| s.progress.accepted.len().saturating_sub(1))
+    },
+    is_from_end: true,
+    ..PanelBody::new(draw)
+};
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let note = model
         .snapshot
         .search

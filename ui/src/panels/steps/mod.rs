@@ -6,6 +6,8 @@ mod rails;
 
 use divisi_engine::serving::{GraphStep, StepGraph};
 
+use super::body::{PanelBody, height_for};
+use super::columns::{figures, heads as figure_heads};
 use super::frame::{headed, hidden, note_with_hidden, note_with_windows};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -32,11 +34,22 @@ enum StepRow<'a> {
     },
 }
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    least_width: 44,
+    // The title, the headings, and a blank row.
+    height: |model, _| height_for(row_count(model) + 3, 6),
+    scroll_end: |model, _, rows| row_count(model).saturating_sub(rows.saturating_sub(1)),
+    ..PanelBody::new(draw)
+};
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let rows = rows(model);
     let room = usize::from(painter.height().saturating_sub(2));
-    let first = model.steps_down.min(rows.len().saturating_sub(room));
+    let first = model
+        .scrolled(Panel::Steps)
+        .min(rows.len().saturating_sub(room));
     let below = rows.len().saturating_sub(first + room);
     let width = painter.width();
     let note = note_with_hidden(Panel::Steps, what(model), hidden(0, below), width);
@@ -54,13 +67,8 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
 }
 
-/// Returns the number of useful rows, with the title and the headings.
-pub(super) fn rows_needed(model: &Model) -> usize {
-    rows_of(model) + 3
-}
-
 /// Returns the number of its rows.
-pub(crate) fn rows_of(model: &Model) -> usize {
+fn row_count(model: &Model) -> usize {
     let graphs = &model.snapshot.graphs;
     let titles = if graphs.len() > 1 { graphs.len() } else { 0 };
     graphs.iter().map(|graph| graph.steps.len()).sum::<usize>() + titles
@@ -132,13 +140,9 @@ impl Widths {
     }
 }
 
-fn heads(inside: &mut Painter<'_>, widths: &Widths, columns: &[StepColumn]) {
+fn heads(inside: &mut Painter<'_>, widths: &Widths, columns: &[&StepColumn]) {
     inside.text(1 + widths.rails, 0, "step", Role::Dim);
-    let mut end = widths.end();
-    for column in columns {
-        end += column.width;
-        inside.text_right(end, 0, column.name, Role::Dim);
-    }
+    figure_heads(inside, widths.end(), columns);
 }
 
 fn draw_row(
@@ -146,7 +150,7 @@ fn draw_row(
     y: u16,
     row: &StepRow<'_>,
     widths: &Widths,
-    columns: &[StepColumn],
+    columns: &[&StepColumn],
 ) {
     let StepRow::Step {
         step,
@@ -171,12 +175,7 @@ fn draw_row(
     };
     let name = format::fit_name(&step.name, widths.names);
     inside.text(1 + widths.rails, y, &name, role);
-    let mut end = widths.end();
-    for column in columns {
-        end += column.width;
-        let (text, role) = (column.value)(step, *requests);
-        inside.text_right(end, y, &text, role);
-    }
+    let end = figures(inside, (widths.end(), y), columns, *step, requests);
     let room = inside.width().saturating_sub(end + 3);
     if room >= 6 {
         inside.text(end + 2, y, &format::fit(&words(step), room), Role::Dim);

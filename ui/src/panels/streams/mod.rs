@@ -11,6 +11,7 @@ pub(crate) use view::StreamsView;
 
 use divisi_model::trace::Span;
 
+use super::body::{PanelBody, height_for};
 use super::frame::framed;
 use crate::layout::Panel;
 use crate::look::{EIGHTHS, Painter, Role};
@@ -20,8 +21,18 @@ use crate::view::RowOrder;
 use crate::view::timeline::{Canvas, RowKey, RowSum};
 use rows::RowPlan;
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    least_width: 44,
+    height: |model, all| {
+        let (least, rows) = height_for(rows_needed(model) + 2, 6);
+        (rows.clamp(least, (all * 2 / 5).max(least)), rows)
+    },
+    ..PanelBody::new(draw)
+};
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let view = StreamsView::new(model, painter.width(), painter.height());
     let note = note(model, &view, spans::note_room(painter.width()));
     let mut inside = framed(painter, Panel::Streams, &note, model);
@@ -42,7 +53,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
 }
 
 /// Returns the number of rows that show everything, for the panel's height.
-pub(super) fn rows_needed(model: &Model) -> usize {
+fn rows_needed(model: &Model) -> usize {
     let reading = if model.streams.reading.is_some() {
         3
     } else {
@@ -91,15 +102,15 @@ fn draw_row(
     picture: &Canvas,
     view: &StreamsView,
 ) {
-    match *row {
-        StreamRow::Lane { at, .. } => {
+    match row.key {
+        RowKey::Lane { .. } => {
             inside.text(0, y, name, Role::Text);
-            draw_lane(inside, y, at, picture, view);
+            draw_lane(inside, y, row.at, picture, view);
         }
-        StreamRow::Sum { at, sum, .. } => {
+        RowKey::Sum { sum, .. } => {
             inside.text(0, y, name, Role::Dim);
             for x in 0..view.window.cells {
-                let share = picture.share(at, x);
+                let share = picture.share(row.at, x);
                 draw_share(inside, view.label + x as u16, y, share, sum);
             }
         }
@@ -153,16 +164,12 @@ fn draw_request(
     request: &[Span],
     view: &StreamsView,
 ) {
-    let StreamRow::Lane {
-        device,
-        member,
-        lane,
-        ..
-    } = *row
-    else {
-        return;
+    let lane = |span: &Span| RowKey::Lane {
+        device: span.device,
+        member: span.member,
+        lane: span.lane,
     };
-    let here = |span: &&Span| (span.device, span.member, span.lane) == (device, member, lane);
+    let here = |span: &&Span| lane(span) == row.key;
     for span in request.iter().filter(here) {
         if let Some((first, last)) = cells(span, view) {
             let x = view.label + first as u16;
@@ -180,7 +187,7 @@ fn draw_choice(
     model: &Model,
 ) {
     let streams = &model.streams;
-    if streams.selected != Some(row.key()) {
+    if streams.selected != Some(row.key) {
         return;
     }
     inside.restyle(0, y, view.label.saturating_sub(1), Role::Cursor);
@@ -231,5 +238,5 @@ fn draw_foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
 
 /// Returns the rows in the order of the screen.
 pub(crate) fn keys(view: &StreamsView) -> Vec<RowKey> {
-    view.plan.rows.iter().map(StreamRow::key).collect()
+    view.plan.rows.iter().map(|row| row.key).collect()
 }

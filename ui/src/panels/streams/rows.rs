@@ -17,46 +17,17 @@ use crate::text::format;
 use crate::view::RowOrder;
 use crate::view::timeline::{RowKey, RowSum, TimelineRows};
 
-/// A row of the panel, and its place in the picture.
+/// A row of the panel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum StreamRow {
-    /// A worker's lane, or a worker without lanes.
-    Lane {
-        device: DeviceIndex,
-        member: MemberIndex,
-        /// The largest batch of the lane.
-        size: usize,
-        /// Whether it is one of several parallel lanes.
-        side_by_side: bool,
-        /// The number of the lane, from the smallest.
-        lane: usize,
-        at: usize,
-    },
-    /// A whole device.
-    Sum {
-        device: DeviceIndex,
-        sum: RowSum,
-        at: usize,
-    },
-}
-
-impl StreamRow {
-    /// Returns the key of the row's subject, which does not depend on its position.
-    pub(crate) fn key(&self) -> RowKey {
-        match *self {
-            StreamRow::Lane {
-                device,
-                member,
-                lane,
-                ..
-            } => RowKey::Lane {
-                device,
-                member,
-                lane,
-            },
-            StreamRow::Sum { device, sum, .. } => RowKey::Sum { device, sum },
-        }
-    }
+pub(crate) struct StreamRow {
+    /// Its subject, which does not depend on its position.
+    pub key: RowKey,
+    /// Its place in the picture.
+    pub at: usize,
+    /// The largest batch of a lane.
+    size: usize,
+    /// Whether it is one of several parallel lanes.
+    side_by_side: bool,
 }
 
 /// All rows in their order.
@@ -161,24 +132,27 @@ impl RowPlan {
         let side_by_side = model.snapshot.devices[device].side_by_side;
         let lanes = lane_sizes(model.snapshot.policy, size, side_by_side);
         let first = self.places.worker(device, member, lanes.len());
-        let rows = lanes
-            .iter()
-            .enumerate()
-            .map(|(lane, size)| StreamRow::Lane {
+        let rows = lanes.iter().enumerate().map(|(lane, size)| StreamRow {
+            key: RowKey::Lane {
                 device,
                 member,
-                size: *size,
-                side_by_side: lanes.len() > 1,
                 lane,
-                at: first + lane,
-            });
+            },
+            at: first + lane,
+            size: *size,
+            side_by_side: lanes.len() > 1,
+        });
         self.rows.extend(rows);
     }
 
     fn sums(&mut self, device: DeviceIndex, sums: &[RowSum]) {
         for &sum in sums {
-            let at = self.places.sum(device, sum);
-            self.rows.push(StreamRow::Sum { device, sum, at });
+            self.rows.push(StreamRow {
+                key: RowKey::Sum { device, sum },
+                at: self.places.sum(device, sum),
+                size: 0,
+                side_by_side: false,
+            });
         }
     }
 }
@@ -189,19 +163,15 @@ pub(super) fn label(model: &Model, row: &StreamRow, short: bool) -> String {
         let view = model.snapshot.device(index);
         format::device_name(view.map_or("", |d| d.name.as_str()), short)
     };
-    match *row {
-        StreamRow::Sum { device: d, sum, .. } => format!("{} {}", device(d), sum_name(sum)),
-        StreamRow::Lane {
-            device: d,
-            member,
-            size,
-            side_by_side,
-            ..
+    match row.key {
+        RowKey::Sum { device: d, sum } => format!("{} {}", device(d), sum_name(sum)),
+        RowKey::Lane {
+            device: d, member, ..
         } => {
             let member = model.snapshot.member(member);
             let member = member.map_or("", |m| m.name.as_str());
-            let sign = if side_by_side { '·' } else { '/' };
-            format!("{} {member}{sign}{size}", device(d))
+            let sign = if row.side_by_side { '·' } else { '/' };
+            format!("{} {member}{sign}{}", device(d), row.size)
         }
     }
 }
@@ -225,9 +195,9 @@ fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
     rows.retain(|row| names(model, row).any(|n| n.to_lowercase().contains(&wanted)));
     match model.streams.order {
         RowOrder::Device => {}
-        RowOrder::Member => rows.sort_by_key(|row| match row {
-            StreamRow::Lane { member, .. } => member.get(),
-            StreamRow::Sum { .. } => usize::MAX,
+        RowOrder::Member => rows.sort_by_key(|row| match row.key {
+            RowKey::Lane { member, .. } => member.get(),
+            RowKey::Sum { .. } => usize::MAX,
         }),
         RowOrder::Busiest => rows.sort_by_key(|row| Reverse(load(model, row))),
         RowOrder::Name => rows.sort_by_cached_key(|row| label(model, row, true).to_lowercase()),
@@ -236,9 +206,9 @@ fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
 
 /// Returns the names that the filter searches for a row.
 fn names<'a>(model: &'a Model, row: &StreamRow) -> impl Iterator<Item = &'a str> {
-    let (device, member) = match *row {
-        StreamRow::Lane { device, member, .. } => (device, model.snapshot.member(member)),
-        StreamRow::Sum { device, .. } => (device, None),
+    let (device, member) = match row.key {
+        RowKey::Lane { device, member, .. } => (device, model.snapshot.member(member)),
+        RowKey::Sum { device, .. } => (device, None),
     };
     let device = model.snapshot.device(device).map(|d| d.name.as_str());
     device.into_iter().chain(member.map(|m| m.name.as_str()))
@@ -247,12 +217,12 @@ fn names<'a>(model: &'a Model, row: &StreamRow) -> impl Iterator<Item = &'a str>
 /// Returns the load in tenths, so that rows do not change places constantly.
 fn load(model: &Model, row: &StreamRow) -> u32 {
     let shown = &model.snapshot;
-    let share = match *row {
-        StreamRow::Lane { device, member, .. } => {
+    let share = match row.key {
+        RowKey::Lane { device, member, .. } => {
             let entry = shown.entry(Cell { device, member });
             entry.map_or(0.0, |e| e.load)
         }
-        StreamRow::Sum { device, sum, .. } => shown.device(device).map_or(0.0, |d| match sum {
+        RowKey::Sum { device, sum } => shown.device(device).map_or(0.0, |d| match sum {
             RowSum::Compute => d.busy,
             RowSum::ToDevice | RowSum::FromDevice => d.copying,
         }),

@@ -61,7 +61,7 @@ impl StreamsView {
     /// Returns the place of the selected row.
     pub(crate) fn selected(&self, model: &Model) -> Option<usize> {
         let key = model.streams.selected?;
-        self.plan.rows.iter().position(|r| r.key() == key)
+        self.plan.rows.iter().position(|r| r.key == key)
     }
 }
 

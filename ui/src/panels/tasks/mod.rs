@@ -7,6 +7,7 @@ mod policies;
 
 use divisi_session::{JobView, ScalingView};
 
+use super::body::{PanelBody, height_for};
 use super::frame::{headed, hidden, inner, note_with_hidden};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -16,12 +17,21 @@ use crate::text::format;
 /// A row of the panel: pieces of text, from the left.
 type TaskLine = Vec<(String, Role)>;
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody {
+    height: |model, _| height_for(rows_in(model, model.area.width.saturating_sub(2)) + 1, 8),
+    scroll_end: |model, columns, rows| rows_in(model, columns).saturating_sub(rows),
+    ..PanelBody::new(draw)
+};
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let (width, height) = inner(painter);
     let lines = lines(model, width);
     let room = usize::from(height);
-    let first = model.tasks_down.min(lines.len().saturating_sub(room));
+    let first = model
+        .scrolled(Panel::Tasks)
+        .min(lines.len().saturating_sub(room));
     let below = lines.len().saturating_sub(first + room);
     let what = match &model.snapshot.scaling {
         Some(scaling) => format!("{} decides", scaling.policy),
@@ -35,13 +45,8 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
 }
 
-/// Returns the total number of rows of a panel with the whole width.
-pub(super) fn rows(model: &Model) -> usize {
-    rows_in(model, model.area.width.saturating_sub(2))
-}
-
 /// Returns the total number of rows of a panel with this many columns.
-pub(crate) fn rows_in(model: &Model, columns: u16) -> usize {
+fn rows_in(model: &Model, columns: u16) -> usize {
     lines(model, columns).len()
 }
 

@@ -3,6 +3,7 @@
 
 mod chart;
 
+use super::body::PanelBody;
 use super::frame::{headed, note_with_windows};
 use crate::layout::Panel;
 use crate::look::{Dots, Painter, Role};
@@ -11,8 +12,11 @@ use crate::text::format;
 use crate::view::Whose;
 use chart::{AXIS, Curve};
 
+/// The panel.
+pub(super) static PANEL: PanelBody = PanelBody::new(draw);
+
 /// Draws the panel.
-pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+fn draw(painter: &mut Painter<'_>, model: &Model) {
     let whose = whose(model);
     let note = format!("{} · samples/s", whose.name(&model.snapshot));
     let window = "rate of 1 s";
