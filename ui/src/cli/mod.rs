@@ -19,7 +19,6 @@ mod control;
 mod convert;
 mod device_profile;
 mod devices;
-mod docs;
 #[cfg(debug_assertions)]
 mod fragile;
 mod goals;
@@ -76,7 +75,6 @@ use config::ConfigArgs;
 use console::ConsoleArgs;
 use convert::ConvertArgs;
 use devices::DevicesArgs;
-use docs::DocsArgs;
 use health::HealthArgs;
 use jobs::{JobsArgs, SubmitArgs};
 use near::NamePlace;
@@ -95,6 +93,8 @@ use start::{DemoArgs, ReplayArgs};
 use steps::StepsArgs;
 use unregister::UnregisterArgs;
 use variants::VariantsArgs;
+
+pub use man::{CODES, FILES, environment, key_heading, path_of};
 
 /// The version, the commit and the kinds of devices: see `build.rs`.
 const VERSION: &str = env!("DIVISI_VERSION");
@@ -260,20 +260,28 @@ enum CliCommand {
     /// Run a guided demonstration of scheduling in the console
     #[command(after_help = "Example:\n  divisi demo --on simulated")]
     Demo(DemoArgs),
-    /// Print the generated parts of the documentation
-    #[command(hide = true)]
-    Docs(DocsArgs),
+}
+
+/// Returns the program with its commands and their options.
+pub fn program() -> clap::Command {
+    CommandLine::command()
 }
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let args = match parsed() {
-        Ok(args) => args,
+    match parsed().and_then(|args| begin(&args)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&error);
-            return exit_code(&error);
+            if !is_closed_pipe(&error) {
+                complain(&error);
+            }
+            exit_code(&error)
         }
-    };
+    }
+}
+
+/// Prepares the process and runs the command.
+fn begin(args: &CommandLine) -> anyhow::Result<()> {
     // The first reading of the host's load; default devices depend on the load since then.
     recent_load();
     let general = &args.general;
@@ -283,16 +291,8 @@ pub fn main() -> ExitCode {
         args.theme.as_deref(),
         general.color,
     );
-    let kernels = Family::from_environment().map_err(anyhow::Error::from);
-    match kernels.and_then(|_| run(&args)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            if !is_closed_pipe(&error) {
-                complain(&error);
-            }
-            exit_code(&error)
-        }
-    }
+    Family::from_environment()?;
+    run(args)
 }
 
 /// Returns the command line. Clap prints its help and its errors, and ends the process.
@@ -348,7 +348,6 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Replay(a)) => start::replay(a),
         Some(CliCommand::Report(a)) => report::run(a),
         Some(CliCommand::Demo(a)) => start::demo(a),
-        Some(CliCommand::Docs(a)) => docs::run(a, CommandLine::command()),
     }
 }
 
@@ -392,9 +391,7 @@ impl CliCommand {
 fn owns_terminal(args: &CommandLine) -> bool {
     match &args.command {
         None => !args.console.linear,
-        Some(command) => matches!(
-            command,
-            CliCommand::Attach(_) | CliCommand::Replay(_) | CliCommand::Demo(_)
-        ),
+        Some(CliCommand::Attach(_) | CliCommand::Replay(_) | CliCommand::Demo(_)) => true,
+        Some(_) => false,
     }
 }
