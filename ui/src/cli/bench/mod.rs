@@ -32,7 +32,7 @@ use super::predicted::{self, PredictedRow};
 use super::reporting::ReportOptions;
 use super::sent_load::SentLoad;
 use super::signals;
-use report::{BenchFigures, BenchReport, text};
+use report::{BenchFigures, BenchReport};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct BenchArgs {
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let (opened, matrix) = opened.with_matrix(args.matrix.as_deref(), args.target.precision)?;
     let stopped = signals::stop_flag();
     let report = measure(args, &opened, &matrix, &stopped)?;
-    output.write(&report, &text(&report, &matrix))?;
+    output.write(&report)?;
     if stopped.load(Ordering::Acquire) {
         bail!("stopped early: the figures are incomplete");
     }
@@ -165,11 +165,8 @@ fn measure_simulated(
         latency: run.latency,
         split: run.split,
         refused: run.refused,
-        dropped: 0,
-        flawed: Vec::new(),
         in_virtual_time: true,
-        host: None,
-        predicted: None,
+        ..BenchFigures::default()
     };
     Ok(BenchReport::new(args, opened, matrix, figures))
 }

@@ -11,8 +11,10 @@ use serde::Serialize;
 use super::BenchArgs;
 use crate::cli::measured_host::MeasuredHost;
 use crate::cli::open::OpenedEnsemble;
-use crate::cli::output::{DeviceRow, FlawedMember, device_rows, flawed_lines, matrix_table};
+use crate::cli::output::{DeviceRow, FlawedMember, device_rows, flawed_lines};
 use crate::cli::predicted::PredictedRow;
+use crate::cli::reporting::Report;
+use crate::cli::tables::{MatrixReport, lines, matrix_table, stages};
 
 /// The result of a benchmark, in the form of the JSON report.
 #[derive(Serialize)]
@@ -49,8 +51,8 @@ pub(crate) struct BenchReport {
     /// The precision of the GPUs, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Precision>,
-    members: Vec<String>,
-    matrix: Vec<Vec<usize>>,
+    #[serde(flatten)]
+    placed: MatrixReport,
     policy: String,
     segment: usize,
     load: String,
@@ -66,6 +68,7 @@ pub(crate) struct BenchReport {
 const SENDING: &str = "from each sending";
 
 /// The measurements of a benchmark.
+#[derive(Default)]
 pub(crate) struct BenchFigures {
     /// The answered samples and the seconds of each run.
     pub runs: Vec<(usize, f64)>,
@@ -119,8 +122,7 @@ impl BenchReport {
             flawed: figures.flawed,
             devices: device_rows(&opened.devices),
             precision: opened.precision(),
-            members: opened.frame.members.clone(),
-            matrix: matrix.rows(),
+            placed: MatrixReport::new(matrix),
             policy: opened.ensemble.policy.to_string(),
             segment: opened.ensemble.segment_size,
             load: load.unwrap_or_else(|| "all at once".into()),
@@ -133,61 +135,62 @@ impl BenchReport {
     }
 }
 
-/// Returns the report as text.
-pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
-    let l = &report.latency_us;
-    let measured = match report.virtual_time {
-        true => format!("exact: {} samples in virtual time", report.answered),
-        false => format!(
-            "{}, median of {} runs of {}, spread {:.1} %",
-            error_in_words(report.error),
-            report.runs,
-            report.samples,
-            100.0 * report.rsd
-        ),
-    };
-    let mut text = format!(
-        "{}\n\n{:.0} samples/s ({measured})\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs, {}\n{}\npolicy {}, load {}, {}",
-        matrix_table(matrix),
-        report.samples_per_s,
-        l.p50,
-        l.p90,
-        l.p99,
-        l.max,
-        report.latency_counts,
-        split_line(&report.latency_split_us),
-        report.policy,
-        report.load,
-        counted(report.workers, "worker")
-    );
-    if let Some(predicted) = &report.predicted {
-        text += &format!("\n{}", predicted.line());
+impl Report for BenchReport {
+    fn text(&self) -> String {
+        let l = &self.latency_us;
+        let parts = [
+            Some(format!("{}\n", matrix_table(self.placed.matrix()))),
+            Some(format!(
+                "{:.0} samples/s ({})",
+                self.samples_per_s,
+                self.measured()
+            )),
+            Some(format!(
+                "latency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs, {}",
+                l.p50, l.p90, l.p99, l.max, self.latency_counts
+            )),
+            Some(split_line(&self.latency_split_us)),
+            Some(format!(
+                "policy {}, load {}, {}",
+                self.policy,
+                self.load,
+                counted(self.workers, "worker")
+            )),
+            self.predicted.as_ref().map(PredictedRow::line),
+            self.mix.as_ref().map(|mix| format!("traffic: {mix}")),
+            (self.refused + self.dropped > 0).then(|| {
+                format!(
+                    "{} requests refused, {} dropped",
+                    self.refused, self.dropped
+                )
+            }),
+            self.host.as_ref().map(MeasuredHost::line),
+            self.fake
+                .then(|| "fake networks: the combination was checked".into()),
+            self.precision
+                .map(|precision| format!("GPUs compute in {precision}")),
+            self.synthetic.then(|| "synthetic weights".into()),
+            self.simulated
+                .then(|| "simulated devices: the figures follow from their profiles".into()),
+        ];
+        lines(parts) + &flawed_lines(&self.flawed)
     }
-    if let Some(mix) = &report.mix {
-        text += &format!("\ntraffic: {mix}");
+}
+
+impl BenchReport {
+    /// Returns the extent and the certainty of the measurement in words.
+    fn measured(&self) -> String {
+        match self.virtual_time {
+            true => format!("exact: {} samples in virtual time", self.answered),
+            false => format!(
+                "{}, median of {} runs of {}, spread {:.1} %",
+                error_in_words(self.error),
+                self.runs,
+                self.samples,
+                100.0 * self.rsd
+            ),
+        }
     }
-    if report.refused + report.dropped > 0 {
-        text += &format!(
-            "\n{} requests refused, {} dropped",
-            report.refused, report.dropped
-        );
-    }
-    if let Some(host) = &report.host {
-        text += &format!("\n{}", host.line());
-    }
-    if report.fake {
-        text += "\nfake networks: the combination was checked";
-    }
-    if let Some(precision) = report.precision {
-        text += &format!("\nGPUs compute in {precision}");
-    }
-    if report.synthetic {
-        text += "\nsynthetic weights";
-    }
-    if report.simulated {
-        text += "\nsimulated devices: the figures follow from their profiles";
-    }
-    text + &flawed_lines(&report.flawed)
 }
 
 fn error_in_words(error: Option<f64>) -> String {
@@ -198,13 +201,6 @@ fn error_in_words(error: Option<f64>) -> String {
 }
 
 fn split_line(split: &SplitMeans) -> String {
-    format!(
-        "mean latency by stage: admission {:.0} µs, queueing {:.0} µs, batching {:.0} µs, copying {:.0} µs, computing {:.0} µs, combining {:.0} µs",
-        split.admission,
-        split.queueing,
-        split.batching,
-        split.copying,
-        split.computing,
-        split.combining
-    )
+    let stages = stages(split).map(|(name, micros)| format!("{name} {micros:.0} µs"));
+    format!("mean latency by stage: {}", stages.join(", "))
 }

@@ -101,7 +101,7 @@ pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     let members: Vec<_> = measured.into_iter().zip(outputs.names()).collect();
     let rows = args.rows.min(samples.len());
     let report = QuantizeReport::new(&model, method, (&samples, rows), &members);
-    args.product.format.print(&report, &report.text())
+    args.product.format.print(&report)
 }
 
 fn method(args: &QuantizeArgs) -> Result<RangeMethod> {

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::measured::MeasuredMember;
 use super::model::QuantizedModel;
-use crate::cli::output::columns;
+use crate::cli::reporting::Report;
+use crate::cli::tables::columns;
 
 /// Below this number of samples, the ranges are unreliable.
 const FEW: usize = 32;
@@ -72,9 +73,10 @@ impl QuantizeReport {
             quantised_before: model.warnings().collect(),
         }
     }
+}
 
-    /// Returns the text for a terminal.
-    pub(super) fn text(&self) -> String {
+impl Report for QuantizeReport {
+    fn text(&self) -> String {
         let samples = counted(self.samples, "sample");
         let mut text = format!("{} · {samples} · ranges by {}\n\n", self.model, self.method);
         let head = [
@@ -87,10 +89,7 @@ impl QuantizeReport {
             "int8",
         ];
         let rows = self.members.iter().map(QuantizedRow::cells);
-        let table: Vec<_> = std::iter::once(head.map(str::to_owned))
-            .chain(rows)
-            .collect();
-        text += &columns(&table);
+        text += &columns(&head, rows);
         text += "\n";
         for member in &self.members {
             text += &member.remarks();
