@@ -79,7 +79,6 @@ use convert::ConvertArgs;
 use devices::DevicesArgs;
 use health::HealthArgs;
 use jobs::{JobsArgs, SubmitArgs};
-use near::NamePlace;
 use network::NetworkCommand;
 use outcome::{complain, exit_code, is_closed_pipe};
 use pick::PickArgs;
@@ -355,22 +354,18 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
 
 /// Refuses an unknown name in the place of an ensemble, before anything else begins.
 fn check_name(args: &CommandLine) -> anyhow::Result<()> {
-    let (path, place) = match &args.command {
-        None => (
-            args.console.ensemble(),
-            NamePlace::commands(&CommandLine::command()),
-        ),
-        Some(command) => match (command.target(), command) {
-            (None, _) => return Ok(()),
-            (Some(path), CliCommand::Report(_)) => (path, NamePlace::servers()),
-            (Some(path), _) => (path, NamePlace::ensembles()),
+    match &args.command {
+        None => near::check_command(args.console.ensemble(), &program()),
+        Some(CliCommand::Report(report)) => report.check_target(),
+        Some(command) => match command.target() {
+            Some(path) => near::check(path, "ensemble", Vec::new()),
+            None => Ok(()),
         },
-    };
-    place.check(path)
+    }
 }
 
 impl CliCommand {
-    /// Returns the ensemble that the command names, or `None` if it takes none.
+    /// Returns the ensemble that the command names, or `None` if it takes no ensemble only.
     fn target(&self) -> Option<&Path> {
         let target = match self {
             CliCommand::Check(a) => &a.target,
@@ -379,7 +374,6 @@ impl CliCommand {
             CliCommand::Register(a) => &a.target,
             CliCommand::Allocate(a) => &a.target,
             CliCommand::Bench(a) => &a.target,
-            CliCommand::Report(a) => &a.target,
             CliCommand::Serve(a) => return Some(a.ensemble()),
             CliCommand::Plan(a) => return Some(&a.ensemble),
             CliCommand::Convert(a) => return Some(&a.from),

@@ -24,29 +24,32 @@ impl AnswerRows {
 
     /// Stores the answers to the samples from `first` on.
     pub(super) fn add(&mut self, first: usize, answer: &Answer) {
-        let (own, parts) = (&self.own, &mut self.parts);
-        each_row(own, parts.len(), answer, |part, at, row| {
-            if let Some(kept) = parts[part].get_mut(first + at) {
+        each_row(&self.own, self.parts.len() - 1, answer, |part, at, row| {
+            if let Some(kept) = self.parts[place(part)].get_mut(first + at) {
                 *kept = row.to_vec();
             }
         });
     }
 }
 
-/// Calls `each` with the part, the sample and the row of an answer: the whole, then `parts` - 1
-/// members.
-fn each_row(
+/// Returns the place of a member's rows, or of those of the whole.
+fn place(part: Option<MemberIndex>) -> usize {
+    part.map_or(0, |member| 1 + member.get())
+}
+
+/// Calls `each` with the sample and the row of an answer, of the whole and of each member.
+pub(super) fn each_row(
     own: &OwnAnswers,
-    parts: usize,
+    members: usize,
     answer: &Answer,
-    mut each: impl FnMut(usize, usize, &[f32]),
+    mut each: impl FnMut(Option<MemberIndex>, usize, &[f32]),
 ) {
     for (at, row) in answer.rows().enumerate() {
-        each(0, at, row);
+        each(None, at, row);
     }
-    for member in MemberIndex::all(parts - 1) {
+    for member in MemberIndex::all(members) {
         for (at, row) in answer.member_rows(member).enumerate() {
-            each(1 + member.get(), at, &own.answer(member, row));
+            each(Some(member), at, &own.answer(member, row));
         }
     }
 }
@@ -96,7 +99,8 @@ impl<'a> LikenessCount<'a> {
     /// Counts the answers to the samples from `first` on.
     pub(super) fn add(&mut self, first: usize, answer: &Answer) {
         let AnswerRows { own, parts } = self.float32;
-        each_row(own, parts.len(), answer, |part, at, row| {
+        each_row(own, parts.len() - 1, answer, |part, at, row| {
+            let part = place(part);
             let exact = parts[part].get(first + at);
             self.parts[part].add(exact.map_or(&[], Vec::as_slice), row);
         });

@@ -20,6 +20,7 @@ use divisi_model::ensemble::{
 use divisi_runtime::device::MemberIndex;
 use serde::Serialize;
 
+use self::likeness::each_row;
 use self::precisions::PrecisionsReport;
 use super::args::{SampleFiles, ServingTarget, parse_precision};
 use super::open::{OpenedEnsemble, open};
@@ -228,24 +229,20 @@ impl AccuracyCount {
     fn new(ensemble: &Ensemble) -> Self {
         let none = GradeCount::new(ensemble);
         let members = ensemble.members.len();
-        let count = AccuracyCount {
+        let is_pipeline = ensemble.pipeline.is_some();
+        AccuracyCount {
             width: ensemble.answer_width(),
             own: ensemble.own_answers(),
-            members: Vec::new(),
-            rules: Vec::new(),
-            pipeline: None,
+            members: match is_pipeline {
+                true => Vec::new(),
+                false => vec![none.clone(); members],
+            },
+            rules: match is_pipeline {
+                true => Vec::new(),
+                false => rules(ensemble, &none),
+            },
+            pipeline: is_pipeline.then_some(none),
             flaws: vec![Flaws::default(); members],
-        };
-        match ensemble.pipeline {
-            Some(_) => AccuracyCount {
-                pipeline: Some(none),
-                ..count
-            },
-            None => AccuracyCount {
-                members: vec![none.clone(); members],
-                rules: rules(ensemble, &none),
-                ..count
-            },
         }
     }
 
@@ -254,21 +251,20 @@ impl AccuracyCount {
         let Some(targets) = samples.targets() else {
             return;
         };
-        for (member, grade) in MemberIndex::enumerate(&mut self.members) {
-            for (i, row) in answer.member_rows(member).enumerate() {
-                grade.count(&self.own.answer(member, row), targets.target(first + i));
+        each_row(&self.own, self.members.len(), answer, |part, at, row| {
+            let grade = match part {
+                None => self.pipeline.as_mut(),
+                Some(member) => self.members.get_mut(member.get()),
+            };
+            if let Some(grade) = grade {
+                grade.count(row, targets.target(first + at));
             }
-        }
+        });
         for graded in &mut self.rules {
             let rule = graded.rule.as_ref();
             let combined = combine(rule, answer, self.members.len(), self.width);
             for (i, row) in combined.rows().enumerate() {
                 graded.grade.count(row, targets.target(first + i));
-            }
-        }
-        if let Some(grade) = &mut self.pipeline {
-            for (i, row) in answer.rows().enumerate() {
-                grade.count(row, targets.target(first + i));
             }
         }
         for flaw in answer.flaws() {

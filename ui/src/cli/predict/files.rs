@@ -71,7 +71,7 @@ fn write_masks(
     answers: &PredictedAnswers,
     names: &[String],
 ) -> Result<()> {
-    let Some(positions) = answers.kind.positions() else {
+    let Some(positions) = answers.kind().positions() else {
         return Ok(());
     };
     for (sample, row) in answers.rows().enumerate() {

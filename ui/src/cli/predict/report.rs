@@ -22,9 +22,7 @@ use crate::cli::reporting::Report;
 pub(super) struct PredictedAnswers {
     /// The name of the ensemble or the task.
     pub(super) name: String,
-    pub(super) kind: AnswerKind,
-    /// The names of the classes, values or labels, if the ensemble has any.
-    pub(super) answer_names: Option<Vec<String>>,
+    pub(super) ensemble: Arc<Ensemble>,
     /// The outputs of values with the number of values of each, if there are several outputs.
     pub(super) outputs: Vec<(String, usize)>,
     own: OwnAnswers,
@@ -34,7 +32,6 @@ pub(super) struct PredictedAnswers {
     tally: Option<(MeasureTally, Targets)>,
     /// The name and the rows of each member, if requested.
     pub(super) members: Vec<(String, Vec<f32>)>,
-    names: Vec<String>,
     flaws: Vec<Flaws>,
     /// The text of each sample, or empty if samples are not texts.
     pub(super) texts: Vec<String>,
@@ -43,7 +40,6 @@ pub(super) struct PredictedAnswers {
     tokens: Vec<Option<usize>>,
     /// The text of each token of each sample, if answers are tokens of texts.
     pub(super) token_texts: Vec<Vec<String>>,
-    synthetic: bool,
     /// Whether a device is simulated, so that answers are constants.
     pub(super) simulated: bool,
     /// The number of truncated texts in words, if there are any.
@@ -70,19 +66,16 @@ impl PredictedAnswers {
         let members = names.iter().filter(|_| with_members);
         PredictedAnswers {
             name: ensemble.name.clone(),
-            kind: ensemble.answers,
-            answer_names: ensemble.answer_names.clone(),
+            ensemble: Arc::clone(ensemble),
             outputs: outputs(ensemble),
             own: ensemble.own_answers(),
             scores: Vec::new(),
             tally: targets.map(|targets| (tally(), targets.clone())),
             members: members.map(|name| (name.clone(), Vec::new())).collect(),
             flaws: vec![Flaws::default(); names.len()],
-            names,
             texts: texts.collect(),
             tokens: tokens(ensemble, samples),
             token_texts: token_texts(ensemble, samples),
-            synthetic: ensemble.is_synthetic(),
             simulated: opened.devices.is_simulated(),
             cut: cut_line(samples),
             elapsed: Duration::ZERO,
@@ -92,12 +85,12 @@ impl PredictedAnswers {
 
     /// Adds the answer to the next samples.
     pub(super) fn add(&mut self, answer: &Answer) {
-        let first = self.len();
+        let (first, kind) = (self.len(), self.kind());
         answer.rows().for_each(|row| self.add_row(row));
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             for (at, row) in answer.member_rows(member).enumerate() {
                 let tokens = self.tokens.get(first + at).copied().flatten();
-                keep(self.kind, &self.own.answer(member, row), tokens, rows);
+                keep(kind, &self.own.answer(member, row), tokens, rows);
             }
         }
         for flaw in answer.flaws() {
@@ -109,10 +102,15 @@ impl PredictedAnswers {
     pub(super) fn add_row(&mut self, row: &[f32]) {
         let at = self.len();
         let tokens = self.tokens.get(at).copied().flatten();
-        keep(self.kind, row, tokens, &mut self.scores);
+        keep(self.kind(), row, tokens, &mut self.scores);
         if let Some((tally, targets)) = &mut self.tally {
             tally.add(row, targets.target(at));
         }
+    }
+
+    /// Returns the kind of the answers.
+    pub(super) fn kind(&self) -> AnswerKind {
+        self.ensemble.answers
     }
 
     /// Returns the number of answered samples.
@@ -122,21 +120,21 @@ impl PredictedAnswers {
 
     /// Returns the number of stored values per answer.
     pub(super) fn width(&self) -> usize {
-        let positions = self.kind.positions();
-        positions.map_or(self.kind.width(), |positions| positions.count())
+        let positions = self.kind().positions();
+        positions.map_or(self.kind().width(), |positions| positions.count())
     }
 
     /// Returns the names of the parts of an answer.
     fn names(&self) -> AnswerNames<'_> {
         AnswerNames {
-            own: self.answer_names.as_deref(),
+            own: self.ensemble.answer_names.as_deref(),
             outputs: &self.outputs,
         }
     }
 
     /// Returns the name of a class or label, or its number if it has none.
     pub(super) fn label(&self, number: usize) -> String {
-        let names = self.answer_names.as_ref();
+        let names = self.ensemble.answer_names.as_ref();
         let name = names.and_then(|names| names.get(number).cloned());
         name.unwrap_or_else(|| number.to_string())
     }
@@ -164,7 +162,7 @@ impl PredictedAnswers {
 
     /// Returns the members with flawed rows.
     pub(super) fn flawed(&self) -> Vec<FlawedMember> {
-        FlawedMember::from_flaws(&self.names, &self.flaws)
+        FlawedMember::from_flaws(&self.ensemble.member_names(), &self.flaws)
     }
 }
 
@@ -271,13 +269,13 @@ impl<'a> AnswersReport<'a> {
         let tally = answers.tally.as_ref();
         let qualities = tally.map_or_else(Vec::new, |(tally, _)| tally.qualities());
         AnswersReport {
-            figures: figures(answers.kind, &qualities),
+            figures: figures(answers.kind(), &qualities),
             qualities,
             samples: answers.len(),
             elapsed_s: answers.elapsed.as_secs_f64(),
             ensemble: &answers.name,
             answered_by: answers.answered_by.as_ref().filter(|by| !by.is_empty()),
-            synthetic: answers.synthetic,
+            synthetic: answers.ensemble.is_synthetic(),
             simulated: answers.simulated,
             output: output.map(|path| path.display().to_string()),
             unanswered: answers.unanswered(),
@@ -301,7 +299,7 @@ fn figures(kind: AnswerKind, known: &[Quality]) -> BTreeMap<&'static str, Option
 }
 
 fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
-    let (kind, names) = (answers.kind, answers.names());
+    let (kind, names) = (answers.kind(), answers.names());
     // A member's class is reported by its number only.
     let of_member = match kind.is_of_classes() {
         true => AnswerNames::default(),

@@ -14,7 +14,7 @@ type AnswerTable<'a> = (Vec<String>, Box<dyn Iterator<Item = Vec<String>> + 'a>)
 
 /// Returns answers as CSV, with a last column if they come from simulated devices.
 pub(super) fn csv(answers: &PredictedAnswers) -> String {
-    let (heads, rows) = match answers.kind.boxes() {
+    let (heads, rows) = match answers.kind().boxes() {
         Some(rows) => boxes(answers, rows),
         None if answers.token_texts.is_empty() => samples(answers),
         None => tags(answers),
@@ -103,7 +103,7 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
         let first = first.iter().map(|head| (*head).to_owned());
         first.chain(classes("score", answers.width())).collect()
     };
-    match (answers.kind, &answers.answer_names) {
+    match (answers.kind(), &answers.ensemble.answer_names) {
         (AnswerKind::Classes { .. }, Some(_)) if !answers.texts.is_empty() => {
             scores(&["class", "label"])
         }
@@ -135,7 +135,7 @@ fn numbered(name: &str, count: usize) -> Vec<String> {
 
 /// Returns the cells of one answer, in the order of [`heads`].
 fn cells_of(answers: &PredictedAnswers, row: &[f32]) -> Vec<String> {
-    let first = match answers.kind {
+    let first = match answers.kind() {
         AnswerKind::Masks { count, .. } => return shares(count.get(), row),
         AnswerKind::Tokens { .. } => {
             let classes = row.iter().map(|kept| class_name(answers, *kept));
@@ -159,7 +159,7 @@ fn cells_of(answers: &PredictedAnswers, row: &[f32]) -> Vec<String> {
 fn class_cells(answers: &PredictedAnswers, row: &[f32]) -> Vec<String> {
     let class = label_of(row);
     let number = class.map_or(String::new(), |class| class.to_string());
-    let names = answers.answer_names.as_ref();
+    let names = answers.ensemble.answer_names.as_ref();
     let names = names.filter(|_| !answers.texts.is_empty());
     let name = names.map(|names| class.and_then(|class| names.get(class).cloned()));
     once(number)
@@ -203,9 +203,9 @@ pub(super) fn npy(answers: &PredictedAnswers) -> Vec<u8> {
     };
     let values = answers.members.iter().flat_map(|(_, rows)| rows);
     let values = values.chain(&answers.scores).copied();
-    if let Some(positions) = answers.kind.positions() {
+    if let Some(positions) = answers.kind().positions() {
         let sides = positions.sides().into_iter();
-        let is_mask = matches!(answers.kind, AnswerKind::Masks { .. });
+        let is_mask = matches!(answers.kind(), AnswerKind::Masks { .. });
         let dims = members.into_iter().chain([samples]);
         let dims: Vec<usize> = dims.chain(sides.skip(usize::from(!is_mask))).collect();
         return to_npy_classes(values.map(class_of), positions.numbers(), &dims);

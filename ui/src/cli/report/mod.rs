@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use divisi_runtime::reading;
 use divisi_server::{ServeOptions, Server, StartLoad};
 use divisi_session::record::RecordingReader;
+use divisi_session::remote::names;
 use divisi_session::replay::ReplaySession;
 use divisi_session::wire::HELLO;
 use divisi_session::{LatencyView, Session, Snapshot};
@@ -24,14 +25,14 @@ use super::output::note;
 use super::reporting::{OpenedReport, OutputFormat, Report, written_csv};
 use super::tasks::NamedModels;
 use super::times::parse_seconds;
-use super::{serve, signals, start};
+use super::{near, serve, signals, start};
 use crate::config;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArgs {
     /// Recording, running server, or ensemble to serve briefly
     #[command(flatten)]
-    pub(super) target: ServingTarget,
+    target: ServingTarget,
     /// Matrix to serve an ensemble with (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -53,6 +54,18 @@ pub(crate) struct ReportArgs {
     /// Whether the command line names no target.
     #[arg(skip)]
     pub(super) names_none: bool,
+}
+
+impl ReportArgs {
+    /// Refuses an unknown name of a server, a recording or an ensemble.
+    pub(super) fn check_target(&self) -> Result<()> {
+        let servers = names().unwrap_or_default();
+        near::check(
+            &self.target.ensemble,
+            "server, recording, ensemble",
+            servers,
+        )
+    }
 }
 
 /// The interval between two snapshots of an ensemble served for a report.
