@@ -67,7 +67,7 @@ pub(crate) fn matrix_table(matrix: &Matrix) -> String {
 #[derive(Serialize)]
 pub(crate) struct MatrixReport {
     members: Vec<String>,
-    matrix: MatrixRows,
+    matrix: ReportedMatrix,
 }
 
 impl MatrixReport {
@@ -75,7 +75,7 @@ impl MatrixReport {
     pub(crate) fn new(matrix: &Matrix) -> Self {
         MatrixReport {
             members: matrix.frame().members.clone(),
-            matrix: MatrixRows(matrix.clone()),
+            matrix: ReportedMatrix(matrix.clone()),
         }
     }
 
@@ -86,9 +86,9 @@ impl MatrixReport {
 }
 
 /// A matrix in a report, as rows of batch sizes.
-pub(crate) struct MatrixRows(pub Matrix);
+pub(crate) struct ReportedMatrix(pub Matrix);
 
-impl Serialize for MatrixRows {
+impl Serialize for ReportedMatrix {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(self.0.rows())
     }

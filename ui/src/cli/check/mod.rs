@@ -26,7 +26,7 @@ use super::args::ServingTarget;
 use super::open::{OpenedEnsemble, open_unremarked};
 use super::output::{DeviceRow, device_rows};
 use super::reporting::{Report, ReportOptions};
-use super::tables::{MatrixRows, matrix_table, tensors_in_words};
+use super::tables::{ReportedMatrix, matrix_table, tensors_in_words};
 use calibrated::CalibratedSummary;
 use pipeline::PipelineSummary;
 use samples::{CalibrationSummary, TextSummary};
@@ -79,7 +79,7 @@ struct CheckReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
     /// The matrix of worst-fit decreasing; rows are devices.
-    matrix: Option<MatrixRows>,
+    matrix: Option<ReportedMatrix>,
     /// The reason why no matrix fits, if none does.
     problem: Option<String>,
 }
@@ -153,7 +153,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         default: opened.partitioning.as_ref().map(ToString::to_string),
         precision: opened.precision(),
         remarks: [opened.remarks(), opened.member_remarks()].concat(),
-        matrix: matrix.as_ref().ok().cloned().map(MatrixRows),
+        matrix: matrix.as_ref().ok().cloned().map(ReportedMatrix),
         problem: matrix.as_ref().err().map(ToString::to_string),
     };
     args.report.write(&report)?;
