@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::cli::{divisi, fails, json, scratch};
 use crate::folder::Folder;
+use crate::generated::generated;
 
 /// Returns the text that a command prints.
 #[track_caller]
@@ -59,7 +60,7 @@ fn every_command_is_in_one_group_of_the_help() {
         rows.filter(|row| row.split_whitespace().next() == Some(name))
             .count()
     };
-    let documented = prints(&["docs", "commands"]);
+    let documented = generated("commands").expect("a part");
     let names = documented.lines().filter_map(|line| {
         let name = line.strip_prefix("### `divisi ")?.strip_suffix('`')?;
         Some(name.to_owned())

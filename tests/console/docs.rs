@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{divisi, fails, scratch};
+use crate::generated::{BEGIN, END, generated, renewed};
 
-const BEGIN: &str = "<!-- generated: divisi docs ";
-const END: &str = "<!-- end of generated -->";
+/// The variable that asks for renewed documents instead of a comparison.
+const RENEW: &str = "DIVISI_RENEW_DOCUMENTS";
 
 /// The generated parts that each of these documents must contain.
 const HELD: [(&str, &[&str]); 4] = [
@@ -40,34 +40,22 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// The generated parts of a document: their names and texts.
-fn parts(text: &str) -> Vec<(&str, &str)> {
-    let parts = text.split(BEGIN).skip(1).map(|part| {
-        let (name, rest) = part.split_once(" -->").expect("a marker that ends");
-        let (held, _) = rest.split_once(END).expect("a marker at the end");
-        (name, held.trim())
-    });
-    parts.collect()
-}
-
-fn generated(part: &str) -> String {
-    let output = divisi(&["docs", part]);
-    assert!(output.status.success(), "no part is called `{part}`");
-    String::from_utf8(output.stdout).expect("text")
-}
-
 #[test]
 fn documents_hold_what_the_program_generates() {
+    let renews = std::env::var_os(RENEW).is_some();
     for path in documents() {
+        let shown = path.display();
         let text = fs::read_to_string(&path).expect("text");
-        for (part, held) in parts(&text) {
-            assert!(
-                held == generated(part).trim(),
-                "{}: the part `{part}` is not what the program does; renew it by\n  \
-                 cargo run -- docs --renew docs/*.md docs/*/*.md README.md",
-                path.display()
-            );
+        let renewed = renewed(&text).unwrap_or_else(|why| panic!("{shown}: {why}"));
+        if renews {
+            fs::write(&path, renewed).expect("writes");
+            continue;
         }
+        assert!(
+            text == renewed,
+            "{shown}: a generated part is not what the program does; renew it by\n  \
+             {RENEW}=1 cargo test --test console documents_hold",
+        );
     }
 }
 
@@ -85,26 +73,23 @@ fn documents_hold_the_parts_that_they_are_for() {
 
 #[test]
 fn generated_parts_are_renewed_where_they_stand() {
-    let path = scratch("renewed.md");
     let old = format!("before\n{BEGIN}roles -->\nold\n{END}\nafter\n");
-    fs::write(&path, old).expect("writes");
-    let file = path.to_str().expect("text");
-    assert!(divisi(&["docs", "--renew", file]).status.success());
-    let new = fs::read_to_string(&path).expect("text");
-    assert_eq!(parts(&new), [("roles", generated("roles").trim())]);
-    assert!(new.starts_with("before\n") && new.ends_with("\nafter\n"));
-    fs::write(&path, format!("{BEGIN}runes -->{END}")).expect("writes");
-    let (code, error) = fails(&["docs", "--renew", file]);
-    assert_eq!(code, Some(1));
+    let roles = generated("roles").expect("a part");
+    let new = format!(
+        "before\n{BEGIN}roles -->\n\n{}\n\n{END}\nafter\n",
+        roles.trim()
+    );
+    assert_eq!(renewed(&old).as_deref(), Ok(new.as_str()));
+    let error = renewed(&format!("{BEGIN}runes -->{END}")).expect_err("no such part");
     assert!(error.contains("no part of the documentation"), "{error}");
 }
 
 #[test]
 fn the_command_line_is_described_whole() {
-    let text = generated("commands");
+    let text = generated("commands").expect("a part");
     for command in ["divisi check", "divisi network bench", "divisi config init"] {
         assert!(text.contains(&format!("# `{command}`\n")), "{command}");
     }
     assert!(text.contains("| `--repeat <R>` |"), "{text}");
-    assert!(!text.contains("__pick") && !text.contains("divisi docs"));
+    assert!(!text.contains("__pick"));
 }

@@ -45,6 +45,7 @@ mod figures;
 mod files;
 #[path = "../support/folder.rs"]
 mod folder;
+mod generated;
 mod gpus;
 mod host;
 mod input;

@@ -1,6 +1,8 @@
 //! Values and groups of options shared by several commands, with their parsers.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi_engine::load::PatternError;
@@ -10,9 +12,11 @@ use divisi_runtime::device::parse_bytes;
 use divisi_runtime::network::Shape;
 use divisi_server::{DeviceChoice, ModelControl, ModelSelection, StartLoad, devices_in};
 
+use tracing::Level;
+
 use crate::look::ColorWhen;
 
-use super::logging::LogDetail;
+use super::logging::parse_level;
 
 pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
     match text {
@@ -33,8 +37,8 @@ pub(crate) struct GeneralOptions {
     #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "log")]
     pub verbose: u8,
     /// Log level on standard error (default: DIVISI_LOG, else off)
-    #[arg(long, value_name = "LEVEL", value_enum, global = true)]
-    pub log: Option<LogDetail>,
+    #[arg(long, value_name = "LEVEL", value_parser = parse_level(), global = true)]
+    pub log: Option<Level>,
     /// Colours of the help and of the console
     #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t)]
     pub color: ColorWhen,
@@ -45,18 +49,18 @@ pub(crate) struct GeneralOptions {
 
 impl GeneralOptions {
     /// Returns the log level, or `None` if no option sets it.
-    pub(crate) fn log_detail(&self) -> Option<LogDetail> {
+    pub(crate) fn log_detail(&self) -> Option<Level> {
         match self.verbose {
             0 => self.log,
-            1 => Some(LogDetail::Info),
-            2 => Some(LogDetail::Debug),
-            _ => Some(LogDetail::Trace),
+            1 => Some(Level::INFO),
+            2 => Some(Level::DEBUG),
+            _ => Some(Level::TRACE),
         }
     }
 }
 
 /// The ensemble to serve, and the devices to serve it on.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Ensemble and devices")]
 pub(crate) struct ServingTarget {
     /// Ensemble folder or manifest, .onnx file, Triton repository, or a built-in ensemble: digits,
@@ -140,31 +144,34 @@ pub(crate) fn parse_spare(text: &str) -> Result<u64, String> {
     parse_bytes(text).map_err(|e| e.to_string())
 }
 
+/// Parses a rate.
 pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
-    let rate = text
-        .parse::<f64>()
-        .ok()
-        .filter(|r| (1e-3..=1e7).contains(r));
-    rate.ok_or_else(|| format!("expected samples a second, 0.001 to 10000000, found `{text}`"))
+    parse_within(text, &(1e-3..=1e7), "samples a second, 0.001 to 10000000")
 }
 
 /// Parses a price per hour.
 pub(crate) fn parse_price(text: &str) -> Result<f64, String> {
-    let price = text.trim().parse::<f64>().ok();
-    let price = price.filter(|p| (0.0..=1e6).contains(p));
-    price.ok_or_else(|| format!("expected a price per hour, 0 to 1000000, found `{text}`"))
+    parse_within(text.trim(), &(0.0..=1e6), "a price per hour, 0 to 1000000")
 }
 
+/// Parses a count.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|n| (1..=1 << 30).contains(n))
-        .ok_or_else(|| {
-            format!(
-                "expected a whole number from 1 to {}, found `{text}`",
-                1 << 30
-            )
-        })
+    const MOST: usize = 1 << 30;
+    parse_within(
+        text,
+        &(1..=MOST),
+        &format!("a whole number from 1 to {MOST}"),
+    )
+}
+
+/// Parses a number in a range; `expected` describes it.
+pub(crate) fn parse_within<T: FromStr + PartialOrd>(
+    text: &str,
+    range: &RangeInclusive<T>,
+    expected: &str,
+) -> Result<T, String> {
+    let number = text.parse().ok().filter(|n| range.contains(n));
+    number.ok_or_else(|| format!("expected {expected}, found `{text}`"))
 }
 
 /// Parses a shape: `3,224,224` or `64`.

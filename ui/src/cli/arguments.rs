@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Command;
 
-use super::near::NamePlace;
+use super::near;
 
 /// Returns the arguments with the general options behind the command that they precede. Clap takes
 /// options before a command for those of the console, which has an ensemble in the place of the
@@ -31,7 +31,7 @@ pub(crate) fn with_command_first(program: &Command, arguments: Vec<OsString>) ->
 pub(crate) fn check_command(program: &Command, arguments: &[OsString]) -> Result<()> {
     match arguments.get(1) {
         Some(word) if !is_command(program, word) && !word.as_encoded_bytes().starts_with(b"-") => {
-            NamePlace::commands(program).check(Path::new(word))
+            near::check_command(Path::new(word), program)
         }
         _ => Ok(()),
     }

@@ -1,10 +1,11 @@
 //! The access log and traces of network requests, as options of commands.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use divisi_door::calls::access::{AccessFormat, AccessOptions};
 use divisi_door::calls::traces::{TraceEndpoint, TraceOptions};
+
+use super::args::parse_within;
 
 /// The format of a line of the access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -31,28 +32,15 @@ pub(super) struct CallOptions {
     #[arg(long, value_name = "URL")]
     otlp: Option<TraceEndpoint>,
     /// Share of requests to trace if `traceparent` does not decide, 0 to 1
-    #[arg(long, value_name = "RATIO", default_value = "1", requires = "otlp")]
-    trace_ratio: TraceRatio,
+    #[arg(long, value_name = "RATIO", default_value = "1", requires = "otlp", value_parser = parse_ratio)]
+    trace_ratio: f64,
     /// CA certificates of the collector, a PEM file (default: this machine's)
     #[arg(long, value_name = "FILE", requires = "otlp")]
     otlp_trust: Option<PathBuf>,
 }
 
-/// A share between 0 and 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct TraceRatio(f64);
-
-impl FromStr for TraceRatio {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let ratio = text
-            .parse()
-            .ok()
-            .filter(|ratio| (0.0..=1.0).contains(ratio));
-        let wrong = || format!("expected a share from 0 to 1, found `{text}`");
-        ratio.map(TraceRatio).ok_or_else(wrong)
-    }
+fn parse_ratio(text: &str) -> Result<f64, String> {
+    parse_within(text, &(0.0..=1.0), "a share from 0 to 1")
 }
 
 impl CallOptions {
@@ -79,10 +67,9 @@ impl CallOptions {
     /// Returns the destination of traces, or `None` without one.
     pub(super) fn traces(&self) -> Option<TraceOptions> {
         let to = self.otlp.clone()?;
-        let ratio = self.trace_ratio.0;
         Some(TraceOptions {
             to,
-            ratio,
+            ratio: self.trace_ratio,
             trusted: self.otlp_trust.clone(),
         })
     }

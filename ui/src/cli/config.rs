@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 
 use super::man::key_table;
-use super::output::{print, print_json};
+use super::output::print;
 use crate::commands::Keymap;
 use crate::config::{
     self, CONFIG, Config, ConfigFolder, KEYS, Settings, THEMES, config_file, keys_file, theme_file,
@@ -68,7 +68,9 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<()> {
         ConfigAction::Path => print(&folder()?.path.display().to_string()),
         ConfigAction::Show { part } => show(*part),
         ConfigAction::Check => check(),
-        ConfigAction::Schema { part } => print_json(&config::schema(part.name())),
+        ConfigAction::Schema { part } => {
+            print(&serde_json::to_string_pretty(&config::schema(part.name()))?)
+        }
     }
 }
 

@@ -16,9 +16,9 @@ use anyhow::{Context, Result};
 use divisi_model::codes::Code;
 use divisi_model::trace::Span;
 use divisi_model::user_folders;
-use divisi_server::{Server, StartLoad};
+use divisi_server::{ServeOptions, Server, StartLoad};
 use divisi_session::record::Recorder;
-use divisi_session::remote::{BoundSocket, Hub, PlaceError};
+use divisi_session::remote::{BoundSocket, Hub, PlaceError, ServerName};
 use divisi_session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
 use rustix::process::{Pid, Signal, getppid, kill_process, setsid};
 
@@ -87,24 +87,24 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     }
     // Errors in the configuration are reported before anything starts.
     crate::config::load()?;
-    let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let load = args.load.clone();
-    let addresses = args.addresses.options(Notices::default())?;
-    let Server { session, .. } = start::server(&args.models, matrix, load, record, addresses)?;
+    let options = ServeOptions {
+        matrix: args.matrix.clone(),
+        load: args.load.clone(),
+        record: args.record.clone(),
+        door: args.addresses.options(Notices::default())?,
+        ..ServeOptions::default()
+    };
+    let Server { session, .. } = start::server(&args.models, options)?;
     let kept = KeptServing::default();
     let parting = ConsoleSession {
         session: Some(session),
         may_stay: parent.is_some() && !args.read_only,
         kept: Arc::clone(&kept),
-    };
-    let session: Box<dyn Session> = Box::new(parting);
-    #[cfg(debug_assertions)]
-    let session = match args.panic_for_test {
-        Some(panics) => Box::new(super::fragile::PanickingSession::new(session, panics)),
-        None => session,
+        #[cfg(debug_assertions)]
+        panics: args.panic_for_test.map(super::fragile::DuePanic::new),
     };
     let options = start::options(args.read_only, !args.no_mouse);
-    start::show(session, options, way, args.every)?;
+    start::show(Box::new(parting), options, way, args.every)?;
     let left = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
     match left {
         (Some(door), Some(session)) => go_on(session, door, parent),
@@ -122,6 +122,8 @@ struct ConsoleSession {
     /// Whether the console may offer to keep it running.
     may_stay: bool,
     kept: KeptServing,
+    #[cfg(debug_assertions)]
+    panics: Option<super::fragile::DuePanic>,
 }
 
 impl ConsoleSession {
@@ -136,7 +138,7 @@ impl ConsoleSession {
         let wanted = own.snapshot().ensemble;
         let door =
             free_door(&wanted).map_err(|e| Refusal::new(Code::NotLeftRunning, e.to_string()))?;
-        if *door.name() != start::server_name(&wanted) {
+        if *door.name() != ServerName::like(&wanted) {
             let name = door.name();
             let text =
                 format!("the name `{wanted}` is taken by another server; this one is `{name}`");
@@ -154,20 +156,31 @@ const SERVERS: u32 = 99;
 /// Opens a socket under the ensemble's name. If the name is taken, a number is appended, since a
 /// hung up terminal cannot ask for another name.
 fn free_door(ensemble: &str) -> Result<BoundSocket, PlaceError> {
-    let mut found = BoundSocket::open(&start::server_name(ensemble));
+    let mut found = BoundSocket::open(&ServerName::like(ensemble));
     for number in 2..=SERVERS {
         match found {
             Err(PlaceError::Taken(_)) => {}
             other => return other,
         }
-        found = BoundSocket::open(&start::numbered_name(ensemble, number));
+        found = BoundSocket::open(&numbered_name(ensemble, number));
     }
     found
+}
+
+/// Returns the name of another server of the ensemble, such as `digits-2`.
+fn numbered_name(ensemble: &str, number: u32) -> ServerName {
+    // A name that is too long is cut, but not its number.
+    let short: String = ensemble.chars().take(48).collect();
+    ServerName::like(&format!("{short}-{number}"))
 }
 
 impl Session for ConsoleSession {
     #[expect(clippy::expect_used, reason = "it is taken when this is dropped")]
     fn snapshot(&mut self) -> Snapshot {
+        #[cfg(debug_assertions)]
+        if let Some(panics) = &mut self.panics {
+            panics.count();
+        }
         let mut shown = self
             .session
             .as_mut()

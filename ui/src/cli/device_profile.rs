@@ -5,17 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use divisi_engine::search::{
-    Control, EvaluationError, FittedLaw, SearchError, measure_law, processor,
-};
+use divisi_engine::search::{FittedLaw, measure_law, processor};
 use divisi_model::ensemble::{Ensemble, Files};
 use divisi_runtime::device::host::HostWatch;
 use divisi_runtime::device::simulated::{DeviceClass, DeviceProfile, Law, Origin, OriginKind};
 use divisi_runtime::device::{Computation, Device, DeviceKind, Devices, Host};
 
 use super::args::parse_price;
-use super::output::{OutputFile, ProgressLine, note};
-use super::signals;
+use super::output::{OutputFile, note};
+use super::search;
 
 /// The options of a profile to write.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,57 +30,11 @@ pub(crate) struct ProfileArgs {
 }
 
 /// Small networks, whose operations take less time than their start.
-const SMALL: &[u8] = br#"
-name = "small"
-classes = 10
-batch_sizes = [1, 8, 64]
-
-[input]
-shape = [1, 8, 8]
-
-[[members]]
-name = "mlp"
-network = { builder = "perceptron", hidden = [64] }
-
-[[members]]
-name = "cnn"
-network = { builder = "convnet", channels = [16, 32, 64], depth = 2, upscale = 16 }
-
-[[members]]
-name = "resnet"
-network = { builder = "resnet", channels = [32, 64], blocks = [2, 2], upscale = 16 }
-
-[[members]]
-name = "densenet"
-network = { builder = "densenet", growth = 12, blocks = [4, 4], upscale = 16 }
-"#;
+const SMALL: &[u8] = include_bytes!("probes/small.toml");
 
 /// Networks for images of the usual size: large and small operations, and many of them. The
 /// perceptron reads weights and computes little.
-const IMAGES: &[u8] = br#"
-name = "images"
-classes = 1000
-batch_sizes = [1, 4]
-
-[input]
-shape = [3, 224, 224]
-
-[[members]]
-name = "resnet18"
-network = { builder = "resnet18" }
-
-[[members]]
-name = "mobilenet-v2"
-network = { builder = "mobilenet-v2" }
-
-[[members]]
-name = "densenet121"
-network = { builder = "densenet121" }
-
-[[members]]
-name = "perceptron"
-network = { builder = "perceptron", hidden = [64, 4096, 4096] }
-"#;
+const IMAGES: &[u8] = include_bytes!("probes/images.toml");
 
 const PROBES: [Files; 2] = [
     Files::Embedded {
@@ -162,16 +114,13 @@ fn one_device(name: &str) -> Result<Devices> {
 fn measured(devices: &Devices, start: Law) -> Result<FittedLaw> {
     let probes = PROBES.map(|files| Ensemble::read(&files).map(Arc::new));
     let probes = probes.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let control = Arc::new(Control::default());
-    let stop = Arc::clone(&control);
-    signals::on_end(move || stop.cancel());
+    let control = search::control();
     let far = |_| {
         let (known, needed) = control.progress().profiles;
         format!("measuring network {} of {needed}", (known + 1).min(needed))
     };
     let work = || measure_law(&probes, devices, start, &control);
-    let panicked = || Err(SearchError::from(EvaluationError::Panicked("measuring")));
-    Ok(ProgressLine::watch(work, far).unwrap_or_else(panicked)?)
+    Ok(search::watched("measuring", work, far)?)
 }
 
 /// Returns the name of a profile in `file`.

@@ -1,6 +1,7 @@
 //! `divisi devices`: this machine's devices, and the profiles of simulated devices with the sources
 //! of their numbers. Measures profiles of this machine's devices.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
@@ -8,10 +9,12 @@ use divisi_runtime::compute::{Family, FamilySummary};
 use divisi_runtime::device::gpu::{self, FoundGpus, Gauges, GpuError, GpuInfo, find_gpus};
 use divisi_runtime::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
 use divisi_runtime::device::{Devices, Host, NamedKind, Partitioning, format_bytes};
+use divisi_runtime::words::counted;
 use serde::Serialize;
 
 use super::device_profile::{ProfileArgs, write_profile};
-use super::reporting::ReportOptions;
+use super::reporting::{Report, ReportOptions};
+use super::tables::lines;
 use crate::text::status::gpu_gauges;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -33,42 +36,50 @@ struct DevicesReport {
 }
 
 pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
+    let options = &args.report;
     if let Some(device) = args.profile.profile.as_deref() {
-        let written = write_profile(device, &args.profile, args.report.force)?;
-        return profile(&written, &args.report);
+        let written = write_profile(device, &args.profile, options.force)?;
+        return options.write(&[written]);
     }
     let Some(name) = args.name.as_deref() else {
-        return all(&args.report);
+        return options.write(&all()?);
     };
     match NamedKind::from_name(name) {
-        Some(NamedKind::Gpu) => gpus(name, &args.report),
+        Some(NamedKind::Gpu) => options.write(&gpus(name)?),
         Some(NamedKind::Partition(_)) => {
             bail!("no report for one CPU partition; `divisi devices` lists cores and memory")
         }
-        Some(NamedKind::Simulated(_)) | None => profile(&find(name)?, &args.report),
+        Some(NamedKind::Simulated(_)) | None => options.write(&[find(name)?]),
     }
 }
 
-fn all(options: &ReportOptions) -> Result<()> {
-    let machine = MachineReport::collect(&Host::discover(), find_gpus());
+fn all() -> Result<DevicesReport> {
     let profiles = built_in_profiles().into_iter().map(find);
-    let profiles: Vec<Arc<DeviceProfile>> = profiles.collect::<Result<_>>()?;
-    let lines: Vec<String> = profiles.iter().map(|p| line(p)).collect();
-    let text = format!("{}\n\n{}", machine.text(), lines.join("\n"));
-    options.write(&DevicesReport { machine, profiles }, &text)
+    Ok(DevicesReport {
+        machine: MachineReport::collect(&Host::discover(), find_gpus()),
+        profiles: profiles.collect::<Result<_>>()?,
+    })
 }
 
-/// Reports the GPUs named by `name`.
-fn gpus(name: &str, options: &ReportOptions) -> Result<()> {
+/// Returns the GPUs named by `name`.
+fn gpus(name: &str) -> Result<Vec<GpuRow>> {
     let devices = Devices::from_names(&[name.to_owned()], &Host::discover())?;
     let infos = devices.iter().filter_map(|d| d.kind.gpu());
-    let rows: Vec<GpuRow> = infos.map(|info| GpuRow::usable((**info).clone())).collect();
-    let lines: Vec<String> = rows.iter().map(GpuRow::line).collect();
-    options.write(&rows, &lines.join("\n"))
+    let rows = infos.map(|info| GpuRow::usable((**info).clone()));
+    Ok(rows.collect())
 }
 
-fn profile(profile: &Arc<DeviceProfile>, options: &ReportOptions) -> Result<()> {
-    options.write(&[profile], &whole(profile))
+impl Report for DevicesReport {
+    fn text(&self) -> String {
+        let profiles = self.profiles.iter().map(|profile| Some(line(profile)));
+        format!("{}\n\n{}", self.machine.text(), lines(profiles))
+    }
+}
+
+impl Report for Vec<GpuRow> {
+    fn text(&self) -> String {
+        lines(self.iter().map(|row| Some(row.line())))
+    }
 }
 
 fn find(name: &str) -> Result<Arc<DeviceProfile>> {
@@ -93,19 +104,18 @@ fn line(profile: &DeviceProfile) -> String {
     )
 }
 
-fn whole(profile: &DeviceProfile) -> String {
-    let mut text = format!("sim:{} · {}\n", profile.name, profile.about);
-    text += &profile
-        .remark()
-        .map_or(String::new(), |remark| format!("{remark}\n"));
-    for origin in &profile.origins {
-        let from = origin.from.name();
-        text += &format!(
-            "\n{:<21} {:>12}  {from:<10} {}",
-            origin.field, origin.value, origin.note
-        );
+impl Report for [Arc<DeviceProfile>; 1] {
+    fn text(&self) -> String {
+        let [profile] = self;
+        let remark = profile.remark().map(|remark| format!("{remark}\n"));
+        let origins = profile.origins.iter().map(|origin| {
+            let (field, value, from) = (origin.field, &origin.value, origin.from.name());
+            format!("\n{field:<21} {value:>12}  {from:<10} {}", origin.note)
+        });
+        let mut text = format!("sim:{} · {}\n", profile.name, profile.about);
+        text.extend(remark.into_iter().chain(origins));
+        text
     }
-    text
 }
 
 /// The cores, the memory and the GPUs of this machine.
@@ -160,21 +170,27 @@ impl MachineReport {
     }
 
     /// Returns the report as lines.
-    pub(crate) fn text(&self) -> String {
-        let cores = self.cores.len();
-        let s = if cores == 1 { "" } else { "s" };
-        let memory = format_bytes(self.memory_bytes);
-        let mut lines = vec![format!("{:14} {memory:>8}  {cores} core{s}", "cpu")];
+    fn text(&self) -> String {
+        let (cores, memory) = (
+            counted(self.cores.len(), "core"),
+            format_bytes(self.memory_bytes),
+        );
         let kernels = &self.kernels;
-        lines.push(format!(
-            "{:14} {:>8}  {kernels}",
-            "cpu kernels", kernels.family
-        ));
-        lines.extend(self.gpus.iter().map(GpuRow::line));
-        lines.extend(self.no_gpus.as_ref().map(|why| format!("no GPU: {why}")));
         let (default, reason) = (self.default.join(", "), &self.default_reason);
-        lines.push(format!("default: {default} ({reason})"));
-        lines.join("\n")
+        let host = [
+            format!("{:14} {memory:>8}  {cores}", "cpu"),
+            format!("{:14} {:>8}  {kernels}", "cpu kernels", kernels.family),
+        ];
+        let gpus = self.gpus.iter().map(GpuRow::line);
+        let none = self.no_gpus.as_ref().map(|why| format!("no GPU: {why}"));
+        let default = format!("default: {default} ({reason})");
+        lines(
+            host.into_iter()
+                .chain(gpus)
+                .chain(none)
+                .chain([default])
+                .map(Some),
+        )
     }
 }
 
@@ -184,9 +200,8 @@ fn rows(found: FoundGpus) -> Vec<GpuRow> {
     let usable = usable.map(|info| (info.index, GpuRow::usable(info)));
     let unusable = found.unusable.into_iter();
     let unusable = unusable.map(|(index, why)| (index, GpuRow::unusable(index, &why)));
-    let mut rows: Vec<(usize, GpuRow)> = usable.chain(unusable).collect();
-    rows.sort_by_key(|(index, _)| *index);
-    rows.into_iter().map(|(_, row)| row).collect()
+    let rows: BTreeMap<usize, GpuRow> = usable.chain(unusable).collect();
+    rows.into_values().collect()
 }
 
 impl GpuRow {

@@ -102,30 +102,18 @@ impl GoalArgs {
 
     /// Returns the goals as parameters of a request.
     pub(super) fn parameters(&self) -> Map<String, Value> {
-        let goals = self.goals();
-        let millis = |goal: LatencyGoal| 1e3 * goal.get().as_secs_f64();
+        let latency = self.latency.map(|goal| 1e3 * goal.get().as_secs_f64());
         let prefer = self.prefer.and_then(|prefer| prefer.to_possible_value());
-        let all = [
-            (
-                "accuracy",
-                goals.accuracy.map(|a| Value::from(100.0 * a.get())),
-            ),
-            (
-                "latency_ms",
-                goals.latency.map(|goal| Value::from(millis(goal))),
-            ),
-            (
-                "max_cost",
-                goals.max_cost.map(|c| Value::from(COST_QUERIES * c.get())),
-            ),
-            (
-                "prefer",
-                prefer.map(|prefer| Value::from(prefer.get_name())),
-            ),
+        let numbers = [
+            ("accuracy", self.accuracy.map(|a| 100.0 * a.get())),
+            ("latency_ms", latency),
+            ("max_cost", self.cost.map(|cost| COST_QUERIES * cost.get())),
         ];
-        let named = all.into_iter();
-        let named = named.filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        named.collect()
+        let numbers = numbers.map(|(name, number)| (name, number.map(Value::from)));
+        let prefer = prefer.map(|prefer| Value::from(prefer.get_name()));
+        let all = numbers.into_iter().chain([("prefer", prefer)]);
+        all.filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
     }
 }
 

@@ -1,4 +1,5 @@
-//! The help of the program: its commands in groups, with the width and colours of the terminal.
+//! The help of the program: its commands in groups, with examples, and with the width and colours of
+//! the terminal.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -32,6 +33,28 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
         &["config", "keys", "completions", "man", "picture", "help"],
     ),
 ];
+
+/// The examples of commands, each below the name of its command.
+const EXAMPLES: &str = include_str!("examples.txt");
+
+/// Returns a command called `name` and its subcommands with their examples.
+pub(crate) fn with_examples(command: Command, name: &str) -> Command {
+    let command = match example(name) {
+        Some(example) => command.after_help(example),
+        None => command,
+    };
+    command.mut_subcommands(|below| {
+        let name = format!("{name} {}", below.get_name());
+        with_examples(below, &name)
+    })
+}
+
+fn example(name: &str) -> Option<&'static str> {
+    EXAMPLES.split("# ").find_map(|section| {
+        let (named, text) = section.split_once('\n')?;
+        (named == name).then(|| text.trim_end())
+    })
+}
 
 /// Returns the program with its commands in groups. `arguments` are the command line: `--color`
 /// also applies to the help, which clap prints before options are parsed.

@@ -157,7 +157,7 @@ impl ConsoleAddresses {
 }
 
 /// Returns a line for each address with its protocol.
-pub(crate) fn lines(addresses: Addresses) -> Vec<String> {
+pub(crate) fn address_lines(addresses: Addresses) -> Vec<String> {
     let (scheme, how) = match addresses.tls {
         true => ("https", " with TLS"),
         false => ("http", ""),

@@ -3,48 +3,34 @@
 use std::{env, io};
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-/// The log level on standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogDetail {
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
+/// The names of the log levels.
+const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+/// Parses a log level, with its names for completions.
+pub(crate) fn parse_level() -> impl TypedValueParser<Value = Level> {
+    PossibleValuesParser::new(LEVELS).try_map(|name| name.parse::<Level>())
 }
 
-impl LogDetail {
-    /// Returns the level called `name`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        <LogDetail as ValueEnum>::from_str(name, true).ok()
-    }
-
-    /// Returns the level of `tracing`.
-    pub(crate) fn level(self) -> Level {
-        match self {
-            LogDetail::Error => Level::ERROR,
-            LogDetail::Warn => Level::WARN,
-            LogDetail::Info => Level::INFO,
-            LogDetail::Debug => Level::DEBUG,
-            LogDetail::Trace => Level::TRACE,
-        }
-    }
+/// Returns the level called `name`.
+fn level_named(name: &str) -> Option<Level> {
+    let is_known = LEVELS.iter().any(|level| name.eq_ignore_ascii_case(level));
+    name.parse().ok().filter(|_| is_known)
 }
 
 /// The variable with the log level, if the command line has none.
 const VARIABLE: &str = "DIVISI_LOG";
 
 /// Starts writing events on standard error, if a level is set and no screen owns the terminal.
-pub(crate) fn begin(asked: Option<LogDetail>, has_screen: bool) -> Result<()> {
-    let Some(detail) = wished(asked)?.filter(|_| !has_screen) else {
+pub(crate) fn begin(asked: Option<Level>, has_screen: bool) -> Result<()> {
+    let Some(level) = wished(asked)?.filter(|_| !has_screen) else {
         return Ok(());
     };
     let subscriber = tracing_subscriber::fmt()
-        .with_max_level(detail.level())
+        .with_max_level(level)
         .with_ansi(false)
         .with_writer(io::stderr)
         .finish();
@@ -59,11 +45,11 @@ pub(crate) fn has_begun() -> bool {
 }
 
 /// Returns the log level of the command line, else of `DIVISI_LOG`.
-fn wished(asked: Option<LogDetail>) -> Result<Option<LogDetail>> {
+fn wished(asked: Option<Level>) -> Result<Option<Level>> {
     let named = env::var(VARIABLE).ok().filter(|level| !level.is_empty());
     match (asked, named) {
-        (Some(detail), _) => Ok(Some(detail)),
-        (None, Some(level)) => LogDetail::named(&level).map(Some).with_context(|| {
+        (Some(level), _) => Ok(Some(level)),
+        (None, Some(level)) => level_named(&level).map(Some).with_context(|| {
             format!("{VARIABLE}: expected error, warn, info, debug or trace, found `{level}`")
         }),
         (None, None) => Ok(None),

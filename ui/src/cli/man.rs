@@ -14,65 +14,14 @@ use super::output::{OutputFile, print};
 use crate::commands::{BINDINGS, Binding, Keymap, Scope};
 use crate::config::{self, CONFIG, KEYS};
 
-/// The environment variables of the program.
-pub(crate) const ENVIRONMENT: [(&str, &str); 14] = [
-    (
-        "DIVISI_CONFIG_DIR",
-        "Configuration folder (default: $XDG_CONFIG_HOME/divisi).",
-    ),
-    (
-        "DIVISI_LOG",
-        "Log level on standard error, without a screen: error, warn, info, debug, trace.",
-    ),
-    (
-        "DIVISI_ASCII",
-        "Draw only ASCII characters, unless empty or 0.",
-    ),
-    (
-        "DIVISI_KERNELS",
-        "CPU kernels (default: the fastest): avx512, avx2-vnni, avx2, neon-dot, neon, plain.",
-    ),
-    ("NO_COLOR", "No colours, unless empty."),
-    (
-        "COLORTERM",
-        "truecolor or 24bit: the terminal shows 24-bit colours.",
-    ),
-    (
-        "TERM",
-        "Number of colours; dumb: lines instead of a screen (linear mode).",
-    ),
-    (
-        "COLORFGBG",
-        "Background of the terminal, for the theme auto.",
-    ),
-    (
-        "LC_ALL, LC_CTYPE, LANG",
-        "Draw only ASCII characters unless the first one set is UTF-8.",
-    ),
-    (
-        "XDG_CONFIG_HOME",
-        "Parent of the configuration folder (default: ~/.config).",
-    ),
-    (
-        "XDG_CACHE_HOME",
-        "Parent of cached search results and profiles (default: ~/.cache).",
-    ),
-    (
-        "XDG_DATA_HOME",
-        "Parent of the registered tasks (default: ~/.local/share).",
-    ),
-    (
-        "XDG_STATE_HOME",
-        "Parent of background servers' logs and of panic reports (default: ~/.local/state).",
-    ),
-    (
-        "XDG_RUNTIME_DIR",
-        "Parent of servers' sockets (default: a temporary folder of the user).",
-    ),
-];
+/// Returns the environment variables of the program with their meanings.
+pub fn environment() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("environment.txt").lines();
+    lines.filter_map(|line| line.split_once(": "))
+}
 
 /// The files in the configuration folder.
-pub(crate) const FILES: [(&str, &str); 3] = [
+pub const FILES: [(&str, &str); 3] = [
     (CONFIG, "Options; written by divisi config init."),
     (KEYS, "Keys of the console."),
     (
@@ -82,7 +31,7 @@ pub(crate) const FILES: [(&str, &str); 3] = [
 ];
 
 /// The program's exit codes.
-pub(crate) const CODES: [(&str, &str); 4] = [
+pub const CODES: [(&str, &str); 4] = [
     ("0", "Done."),
     ("1", "Failed, with the reason on standard error."),
     ("2", "Misuse."),
@@ -90,7 +39,7 @@ pub(crate) const CODES: [(&str, &str); 4] = [
 ];
 
 /// Returns the usual path of a configuration file.
-pub(crate) fn path_of(file: &str) -> String {
+pub fn path_of(file: &str) -> String {
     format!("$XDG_CONFIG_HOME/divisi/{file}")
 }
 
@@ -165,22 +114,25 @@ fn key_section() -> String {
 }
 
 fn other_sections() -> String {
-    let environment = ENVIRONMENT.map(|(name, help)| (name.to_owned(), help.to_owned()));
-    let files = FILES.map(|(name, help)| (path_of(name), help.to_owned()));
-    let codes = CODES.map(|(code, help)| (code.to_owned(), help.to_owned()));
-    section("ENVIRONMENT", "", environment.into_iter())
+    let files = FILES.map(|(name, help)| (path_of(name), help));
+    section("ENVIRONMENT", "", environment())
         + &section("FILES", "", files.into_iter())
-        + &section("EXIT STATUS", "", codes.into_iter())
+        + &section("EXIT STATUS", "", CODES.into_iter())
 }
 
 /// Formats a section of names with their descriptions.
-fn section(name: &str, text: &str, entries: impl Iterator<Item = (String, String)>) -> String {
+fn section(
+    name: &str,
+    text: &str,
+    entries: impl Iterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
+) -> String {
     let mut page = format!(".SH \"{name}\"\n");
     if !text.is_empty() {
         page += &format!("{}\n", escaped(text));
     }
     for (head, text) in entries {
-        page += &format!(".TP\n\\fB{}\\fR\n{}\n", escaped(&head), escaped(&text));
+        let (head, text) = (escaped(head.as_ref()), escaped(text.as_ref()));
+        page += &format!(".TP\n\\fB{head}\\fR\n{text}\n");
     }
     page
 }
@@ -237,7 +189,7 @@ fn key_place(entry: &Binding) -> String {
 }
 
 /// Returns the scope of a command's keys as a heading.
-pub(crate) fn key_heading(entry: &Binding) -> String {
+pub fn key_heading(entry: &Binding) -> String {
     match entry.scope {
         Scope::Edit => "While the allocation is edited".into(),
         Scope::In(panel) => {

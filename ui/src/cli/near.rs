@@ -5,61 +5,36 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::Command;
 use divisi_server::built_in_names;
-use divisi_session::remote::names;
 
 /// The minimum Jaro-Winkler similarity of near names, the same as clap's for options.
 const NEAR: f64 = 0.7;
 
-/// A place for a name on the command line.
-pub(crate) struct NamePlace {
-    /// The kinds of named things, in words.
-    kinds: &'static str,
-    /// The names other than those of built-in ensembles.
-    others: Vec<String>,
+/// Refuses an unknown name in the place of a command of the program or an ensemble.
+///
+/// # Errors
+/// There is no such name.
+pub(crate) fn check_command(path: &Path, program: &Command) -> Result<()> {
+    let names = program.get_subcommands().filter(|c| !c.is_hide_set());
+    let names = names.map(|c| c.get_name().to_owned());
+    check(path, "command, ensemble", names.collect())
 }
 
-impl NamePlace {
-    /// A command of the program, or an ensemble.
-    pub(crate) fn commands(program: &Command) -> Self {
-        let names = program.get_subcommands().filter(|c| !c.is_hide_set());
-        NamePlace {
-            kinds: "command, ensemble",
-            others: names.map(|c| c.get_name().to_owned()).collect(),
-        }
+/// Refuses a word that is neither a path, nor a built-in ensemble, nor one of `others`, and suggests
+/// the nearest. `kinds` are the kinds of named things.
+///
+/// # Errors
+/// There is no such name.
+pub(crate) fn check(path: &Path, kinds: &str, others: Vec<String>) -> Result<()> {
+    let Some(name) = path.to_str().filter(|name| is_a_word(name)) else {
+        return Ok(());
+    };
+    let mut known = others;
+    known.extend(built_in_names().map(str::to_owned));
+    if path.exists() || known.iter().any(|known| known == name) {
+        return Ok(());
     }
-
-    /// A running server, a recording or an ensemble.
-    pub(crate) fn servers() -> Self {
-        NamePlace {
-            kinds: "server, recording, ensemble",
-            others: names().unwrap_or_default(),
-        }
-    }
-
-    /// An ensemble.
-    pub(crate) fn ensembles() -> Self {
-        NamePlace {
-            kinds: "ensemble",
-            others: Vec::new(),
-        }
-    }
-
-    /// Refuses a word that is neither a path nor a known name, and suggests the nearest.
-    ///
-    /// # Errors
-    /// There is no such name.
-    pub(crate) fn check(self, path: &Path) -> Result<()> {
-        let Some(name) = path.to_str().filter(|name| is_a_word(name)) else {
-            return Ok(());
-        };
-        let mut known = self.others;
-        known.extend(built_in_names().map(str::to_owned));
-        if path.exists() || known.iter().any(|known| known == name) {
-            return Ok(());
-        }
-        let (kinds, meant) = (self.kinds, in_words(name, &known));
-        bail!("no {kinds} or file is called `{name}`{meant}; see `divisi help`")
-    }
+    let meant = in_words(name, &known);
+    bail!("no {kinds} or file is called `{name}`{meant}; see `divisi help`")
 }
 
 /// Returns whether a text looks like a name; a path has a separator or an extension.

@@ -28,8 +28,6 @@ pub(crate) struct OpenedEnsemble {
     pub demand: Demand,
     pub devices: Devices,
     pub frame: Arc<Frame>,
-    /// Remarks for the operator: GPUs that exist and cannot be used.
-    pub notices: Vec<String>,
     /// The division of the cores into partitions, if no device was named.
     pub partitioning: Option<Partitioning>,
 }
@@ -44,10 +42,8 @@ pub(crate) fn open_for_variants(target: &ServingTarget) -> Result<OpenedEnsemble
     open_with(target, DeviceChoice::find_for_variants)
 }
 
-/// Reads the ensemble, finds its devices and prints the notices on standard error.
 fn open_with(target: &ServingTarget, find: FindDevices) -> Result<OpenedEnsemble> {
-    let opened = quietly(target, find)?;
-    say(&opened.notices);
+    let opened = read_with(target, find)?;
     say(&opened.remarks());
     say(&opened.member_remarks());
     Ok(opened)
@@ -58,19 +54,18 @@ type FindDevices = fn(&DeviceChoice, &[String]) -> Result<FoundDevices, DeviceEr
 
 /// Like [`open`], without printing remarks on precisions.
 pub(crate) fn open_unremarked(target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let opened = quietly(target, DeviceChoice::find)?;
-    say(&opened.notices);
-    Ok(opened)
+    read_with(target, DeviceChoice::find)
 }
 
-fn quietly(target: &ServingTarget, find: FindDevices) -> Result<OpenedEnsemble> {
+/// Reads the ensemble and finds its devices. Prints notices on GPUs that exist and cannot be used.
+fn read_with(target: &ServingTarget, find: FindDevices) -> Result<OpenedEnsemble> {
     let mut ensemble = Ensemble::read(&target.selection(&[], None).files()?)?;
     let found = find(&target.device_choice(), &ensemble.devices)?;
     if let Some(precision) = target.precision {
         ensemble.compute_in(precision);
     }
+    say(&found.notices);
     Ok(OpenedEnsemble {
-        notices: found.notices,
         partitioning: found.partitioning,
         ..OpenedEnsemble::new(ensemble, found.devices)
     })
@@ -89,18 +84,8 @@ pub(super) fn open_all(
         let path = target.ensemble.display();
         bail!("{path}: expected an ensemble, a network or a repository, found no model");
     }
-    let demand = models.demand(more.mix.as_ref())?;
-    let all = demand.models();
-    if let Some(policy) = policy {
-        let fits = policy.check(&all.batch_sizes);
-        fits.map_err(|why| anyhow!("--policy: {why}"))?;
-    }
-    let (policy, segment) = (
-        policy.unwrap_or(all.policy),
-        segment.unwrap_or(all.segment_size),
-    );
+    let demand = with_policy(models.demand(more.mix.as_ref())?, policy, segment)?;
     say(&models.notices);
-    let demand = demand.with_policy(policy, segment);
     let opened = OpenedEnsemble {
         partitioning: models.partitioning.clone(),
         ..OpenedEnsemble::from_demand(demand, models.devices().clone())
@@ -109,10 +94,28 @@ pub(super) fn open_all(
     Ok(opened)
 }
 
+/// Replaces the manifest's policy and segment size, if others are given.
+///
+/// # Errors
+/// The policy does not suit the batch sizes.
+pub(super) fn with_policy(
+    demand: Demand,
+    policy: Option<PolicyKind>,
+    segment: Option<usize>,
+) -> Result<Demand> {
+    let models = Arc::clone(demand.models());
+    if let Some(policy) = policy {
+        let fits = policy.check(&models.batch_sizes);
+        fits.map_err(|why| anyhow!("--policy: {why}"))?;
+    }
+    let policy = policy.unwrap_or(models.policy);
+    Ok(demand.with_policy(policy, segment.unwrap_or(models.segment_size)))
+}
+
 /// Prints notices on standard error.
-pub(super) fn say(notices: &[String]) {
+pub(super) fn say(notices: &[impl AsRef<str>]) {
     for notice in notices {
-        note(&format!("divisi: {}", one_line(notice)));
+        note(&format!("divisi: {}", one_line(notice.as_ref())));
     }
 }
 
@@ -130,7 +133,6 @@ impl OpenedEnsemble {
             ensemble,
             demand,
             devices,
-            notices: Vec::new(),
             partitioning: None,
         }
     }
@@ -252,6 +254,14 @@ impl OpenedEnsemble {
         match catalogue.single_ensemble() {
             Some(_) => Ok(self.calibration()?.into()),
             None => Ok(LoadSamples::for_mix(catalogue, self.demand.mix())?),
+        }
+    }
+
+    /// Reads the samples of a file, or returns the calibration samples without a file.
+    pub(crate) fn samples(&self, path: Option<&Path>, files: &SampleFiles) -> Result<Arc<Samples>> {
+        match path {
+            Some(path) => Ok(Arc::new(self.read_samples(path, files)?)),
+            None => self.calibration(),
         }
     }
 

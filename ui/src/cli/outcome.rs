@@ -1,25 +1,18 @@
 //! The exit code of a command.
 
-use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use divisi_runtime::words::one_line;
+use thiserror::Error;
 
 /// The exit code if a goal cannot be met.
 const GOAL_NOT_MET: u8 = 3;
 
 /// The command succeeded, with the result that a goal cannot be met.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{0}")]
 pub(crate) struct GoalNotMet(pub String);
-
-impl fmt::Display for GoalNotMet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for GoalNotMet {}
 
 /// Returns the exit code for an error, or success if the reader of a pipe closed it early (`| head`).
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use divisi_engine::serving::Flaws;
-use divisi_model::allocation::Matrix;
 use divisi_model::ensemble::Samples;
 use divisi_model::replace::{PreparedFile, replace_file};
 use divisi_runtime::device::Devices;
@@ -65,60 +64,11 @@ pub(crate) fn note(text: &str) {
     }
 }
 
-/// Writes a report as JSON to standard output.
-pub(crate) fn print_json(report: &impl Serialize) -> Result<()> {
-    print(&serde_json::to_string_pretty(report)?)
-}
-
 /// Writes a text and a newline to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", text.trim_end())?;
     Ok(out.flush()?)
-}
-
-/// Returns rows as a table of left-aligned columns.
-pub(crate) fn columns<R: AsRef<[String]>>(rows: &[R]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let most = rows.iter().map(|row| row.as_ref().len()).max();
-    let widths: Vec<usize> = (0..most.unwrap_or(0)).map(width).collect();
-    let lines = rows.iter().map(|row| {
-        let cells = row.as_ref().iter().zip(&widths);
-        let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        format!("{}\n", line.trim_end())
-    });
-    lines.collect()
-}
-
-/// Returns a matrix as a table.
-pub(crate) fn matrix_table(matrix: &Matrix) -> String {
-    let frame = matrix.frame();
-    let first = frame.devices.iter().map(|d| d.chars().count()).max();
-    let first = first.unwrap_or(0);
-    let widths: Vec<usize> = frame
-        .members
-        .iter()
-        .map(|m| m.chars().count().max(4))
-        .collect();
-    let mut text = format!("{:first$}", "");
-    for (member, &width) in frame.members.iter().zip(&widths) {
-        text += &format!("  {member:>width$}");
-    }
-    for (device, row) in frame.devices.iter().zip(matrix.rows()) {
-        text += &format!("\n{device:first$}");
-        for (entry, &width) in row.iter().zip(&widths) {
-            let entry = match entry {
-                0 => "·".to_owned(),
-                n => n.to_string(),
-            };
-            text += &format!("  {entry:>width$}");
-        }
-    }
-    text
 }
 
 /// A member with flawed answers, and the number of affected samples.

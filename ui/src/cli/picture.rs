@@ -6,8 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use divisi_door::ServerOptions;
-use divisi_server::{Server, StartLoad};
+use divisi_server::{ServeOptions, Server, StartLoad};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -142,13 +141,13 @@ fn serving(args: &PictureArgs) -> Result<Console> {
     if let Some(theme) = &args.theme {
         settings.choose(theme)?;
     }
-    let Server { session, .. } = start::server(
-        &NamedModels::from_target(&args.target),
-        args.matrix.as_deref(),
-        args.load.clone(),
-        None,
-        ServerOptions::default(),
-    )?;
+    let options = ServeOptions {
+        matrix: args.matrix.clone(),
+        load: args.load.clone(),
+        ..ServeOptions::default()
+    };
+    let named = NamedModels::from_target(&args.target);
+    let Server { session, .. } = start::server(&named, options)?;
     let options = start::options(false, false);
     let mut console = Console::new(Box::new(session), &options, look);
     console.configure(settings);

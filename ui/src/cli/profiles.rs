@@ -10,8 +10,9 @@ use divisi_modelless::quantities::significant;
 use divisi_runtime::words::counted;
 use serde::Serialize;
 
-use super::output::{columns, print};
-use super::reporting::ReportOptions;
+use super::output::print;
+use super::reporting::{Report, ReportOptions};
+use super::tables::columns;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ProfilesArgs {
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &ProfilesArgs) -> Result<()> {
         return clear(&cache, profiles, which);
     }
     let listed: Vec<ListedProfile> = profiles.iter().map(ListedProfile::from_kept).collect();
-    args.report.write(&listed, &text(&listed))
+    args.report.write(&listed)
 }
 
 fn clear(cache: &Cache, mut profiles: Vec<KeptProfile>, which: ClearedProfiles) -> Result<()> {
@@ -118,24 +119,20 @@ impl ListedProfile {
     }
 }
 
-fn text(profiles: &[ListedProfile]) -> String {
-    if profiles.is_empty() {
-        return "no profiles; `divisi allocate` and `divisi register` measure networks".to_owned();
+impl Report for Vec<ListedProfile> {
+    fn text(&self) -> String {
+        if self.is_empty() {
+            return "no profiles; `divisi allocate` and `divisi register` measure networks".into();
+        }
+        let heads = ["member", "in", "on", "batch", "largest", "age", "measured"];
+        let doubted = self.iter().filter(|p| p.condition != "quiet").count();
+        let remark = (doubted > 0).then(|| {
+            format!(
+                "\n{} may be wrong: other programs used the processor, or times varied. The next \
+                 measurement on a quiet machine replaces them; --clear disturbed removes them.",
+                counted(doubted, "profile")
+            )
+        });
+        columns(&heads, self.iter().map(ListedProfile::row)) + &remark.unwrap_or_default()
     }
-    let heads = ["member", "in", "on", "batch", "largest", "age", "measured"];
-    let head = heads.map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = [head]
-        .into_iter()
-        .chain(profiles.iter().map(ListedProfile::row))
-        .collect();
-    let doubted = profiles.iter().filter(|p| p.condition != "quiet").count();
-    let remark = match doubted {
-        0 => String::new(),
-        some => format!(
-            "\n{} may be wrong: other programs used the processor, or times varied. The next \
-             measurement on a quiet machine replaces them; --clear disturbed removes them.",
-            counted(some, "profile")
-        ),
-    };
-    columns(&rows) + &remark
 }

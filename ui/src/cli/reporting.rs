@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::output::{OutputFile, note, print};
 
@@ -21,19 +21,31 @@ pub(crate) enum OutputFormat {
     Csv,
 }
 
+/// A report of a command: its serialised fields for programs, a text for people, and rows for
+/// spreadsheets.
+pub(crate) trait Report: Serialize {
+    /// Returns the text for people.
+    fn text(&self) -> String;
+
+    /// Returns the rows for spreadsheets.
+    fn csv(&self) -> Result<String> {
+        as_csv(&serde_json::to_value(self)?)
+    }
+}
+
 impl OutputFormat {
     /// Returns the report in this format.
-    pub(crate) fn written(self, report: &impl Serialize, text: &str) -> Result<String> {
+    fn written(self, report: &impl Report) -> Result<String> {
         match self {
-            OutputFormat::Text => Ok(text.to_owned()),
+            OutputFormat::Text => Ok(report.text()),
             OutputFormat::Json => Ok(serde_json::to_string_pretty(report)?),
-            OutputFormat::Csv => as_csv(&serde_json::to_value(report)?),
+            OutputFormat::Csv => report.csv(),
         }
     }
 
     /// Prints the report.
-    pub(crate) fn print(self, report: &impl Serialize, text: &str) -> Result<()> {
-        print(&self.written(report, text)?)
+    pub(crate) fn print(self, report: &impl Report) -> Result<()> {
+        print(&self.written(report)?)
     }
 }
 
@@ -58,17 +70,12 @@ impl ReportOptions {
     /// # Errors
     /// The file exists and `--force` is missing, or its folder does not exist.
     pub(crate) fn open(&self) -> Result<OpenedReport> {
-        let output = self.output.as_deref();
-        let output = output.map(|path| OutputFile::new(path, self.force));
-        Ok(OpenedReport {
-            format: self.format,
-            output: output.transpose()?,
-        })
+        OpenedReport::new(self.format, self.output.as_deref(), self.force)
     }
 
     /// Writes a report without a check in advance, since it took no time to compute.
-    pub(crate) fn write(&self, report: &impl Serialize, text: &str) -> Result<()> {
-        self.open()?.write(report, text)
+    pub(crate) fn write(&self, report: &impl Report) -> Result<()> {
+        self.open()?.write(report)
     }
 }
 
@@ -90,25 +97,21 @@ impl ProductOptions {
     /// # Errors
     /// The file exists and `--force` is missing, or its folder does not exist.
     pub(crate) fn open(&self, path: Option<&Path>) -> Result<Option<OutputFile>> {
-        path.map(|path| OutputFile::new(path, self.force))
-            .transpose()
+        opened(path, self.force)
     }
 
     /// Prints the report, on standard error if the product is on standard output.
-    pub(crate) fn print(
-        &self,
-        report: &impl Serialize,
-        text: &str,
-        product: Option<&OutputFile>,
-    ) -> Result<()> {
-        match product.is_some_and(OutputFile::is_standard) {
-            true => {
-                note(&self.format.written(report, text)?);
-                Ok(())
-            }
-            false => self.format.print(report, text),
+    pub(crate) fn print(&self, report: &impl Report, product: Option<&OutputFile>) -> Result<()> {
+        if !product.is_some_and(OutputFile::is_standard) {
+            return self.format.print(report);
         }
+        note(&self.format.written(report)?);
+        Ok(())
     }
+}
+
+fn opened(path: Option<&Path>, replaces: bool) -> Result<Option<OutputFile>> {
+    path.map(|path| OutputFile::new(path, replaces)).transpose()
 }
 
 /// A checked place for a report.
@@ -118,15 +121,20 @@ pub(crate) struct OpenedReport {
 }
 
 impl OpenedReport {
-    /// Writes the report.
-    pub(crate) fn write(&self, report: &impl Serialize, text: &str) -> Result<()> {
-        self.write_text(&self.format.written(report, text)?)
+    /// Checks a place, standard output without a path.
+    ///
+    /// # Errors
+    /// The file exists and is not to be replaced, or its folder does not exist.
+    pub(crate) fn new(format: OutputFormat, path: Option<&Path>, replaces: bool) -> Result<Self> {
+        let output = opened(path, replaces)?;
+        Ok(OpenedReport { format, output })
     }
 
-    /// Writes a formatted report.
-    pub(crate) fn write_text(&self, written: &str) -> Result<()> {
+    /// Writes the report.
+    pub(crate) fn write(&self, report: &impl Report) -> Result<()> {
+        let written = self.format.written(report)?;
         match &self.output {
-            None => print(written),
+            None => print(&written),
             Some(file) => file.write(&format!("{}\n", written.trim_end())),
         }
     }
@@ -140,56 +148,44 @@ type FlatRow = Vec<(String, String)>;
 fn as_csv(report: &Value) -> Result<String> {
     let mut rows = Vec::new();
     match report {
-        Value::Array(entries) => section("", entries, &mut rows),
-        Value::Object(fields) => {
-            let alone = flat("", fields);
-            if !alone.is_empty() {
-                rows.push(("report".to_owned(), alone));
-            }
-            lists("", fields, &mut rows);
-        }
-        other => rows.push((String::new(), vec![("value".to_owned(), cell(other))])),
+        Value::Array(entries) => entries.iter().for_each(|e| add_rows("", "", e, &mut rows)),
+        report => add_rows("report", "", report, &mut rows),
     }
     table(&rows)
 }
 
-/// Adds the rows of all lists below `fields`.
-fn lists(path: &str, fields: &Map<String, Value>, rows: &mut Vec<(String, FlatRow)>) {
-    for (name, value) in fields {
-        let path = joined(path, name);
-        match value {
-            Value::Array(entries) if entries.iter().any(Value::is_object) => {
-                section(&path, entries, rows);
-            }
-            Value::Object(fields) => lists(&path, fields, rows),
-            _ => {}
-        }
+/// Adds a row of the scalar fields of `value`, then the rows of the lists in it, below `path`.
+fn add_rows(section: &str, path: &str, value: &Value, rows: &mut Vec<(String, FlatRow)>) {
+    let (mut row, mut lists) = (FlatRow::new(), Vec::new());
+    split("", value, &mut row, &mut lists);
+    if !row.is_empty() {
+        rows.push((section.to_owned(), row));
+    }
+    for (name, entries) in lists {
+        let path = joined(path, &name);
+        entries
+            .iter()
+            .for_each(|entry| add_rows(&path, &path, entry, rows));
     }
 }
 
-/// Adds a row for each entry of a list, and the lists in it.
-fn section(path: &str, entries: &[Value], rows: &mut Vec<(String, FlatRow)>) {
-    for entry in entries {
-        let Value::Object(fields) = entry else {
-            rows.push((path.to_owned(), vec![("value".to_owned(), cell(entry))]));
-            continue;
-        };
-        rows.push((path.to_owned(), flat("", fields)));
-        lists(path, fields, rows);
-    }
-}
-
-/// Returns the fields other than lists of objects; the names of an object's fields contain a dot.
-fn flat(path: &str, fields: &Map<String, Value>) -> FlatRow {
-    let of_field = |(name, value): (&String, &Value)| {
-        let path = joined(path, name);
-        match value {
-            Value::Object(fields) => flat(&path, fields),
-            Value::Array(entries) if entries.iter().any(Value::is_object) => Vec::new(),
-            value => vec![(path, cell(value))],
+/// Splits a value into cells and lists of objects; the names of an object's fields contain a dot.
+fn split<'a>(
+    path: &str,
+    value: &'a Value,
+    row: &mut FlatRow,
+    lists: &mut Vec<(String, &'a [Value])>,
+) {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(name, value)| split(&joined(path, name), value, row, lists)),
+        Value::Array(entries) if entries.iter().any(Value::is_object) => {
+            lists.push((path.to_owned(), entries));
         }
-    };
-    fields.iter().flat_map(of_field).collect()
+        value if path.is_empty() => row.push(("value".to_owned(), cell(value))),
+        value => row.push((path.to_owned(), cell(value))),
+    }
 }
 
 fn joined(path: &str, name: &str) -> String {
@@ -216,16 +212,25 @@ fn table(rows: &[(String, FlatRow)]) -> Result<String> {
         }
     }
     let several = rows.windows(2).any(|pair| pair[0].0 != pair[1].0);
+    written_csv(|writer| {
+        let head = several.then_some("section").into_iter();
+        writer.write_record(head.chain(columns.iter().copied()))?;
+        rows.iter().try_for_each(|(section, row)| {
+            let value = |column: &&str| {
+                let found = row.iter().find(|(name, _)| name == column);
+                found.map_or("", |(_, value)| value.as_str())
+            };
+            let head = several.then_some(section.as_str()).into_iter();
+            writer.write_record(head.chain(columns.iter().map(value)))
+        })
+    })
+}
+
+/// Returns the CSV that `write` writes.
+pub(crate) fn written_csv(
+    write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
+) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let head = several.then_some("section").into_iter();
-    writer.write_record(head.chain(columns.iter().copied()))?;
-    for (section, row) in rows {
-        let value = |column: &&str| {
-            let found = row.iter().find(|(name, _)| name == column);
-            found.map_or("", |(_, value)| value.as_str())
-        };
-        let head = several.then_some(section.as_str()).into_iter();
-        writer.write_record(head.chain(columns.iter().map(value)))?;
-    }
+    write(&mut writer)?;
     Ok(String::from_utf8(writer.into_inner()?)?)
 }

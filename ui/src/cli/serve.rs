@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use divisi_server::{Server, StartLoad};
+use divisi_server::{ServeOptions, Server, StartLoad};
 use divisi_session::Session;
 use divisi_session::remote::{
     self, BoundSocket, Hub, LogSink, RemoteSession, ServerName, Viewer, names, path_of,
@@ -15,10 +15,12 @@ use divisi_door::notices::Notices;
 use divisi_runtime::words::one_line;
 
 use super::args::parse_start_load;
-use super::listen::{ServerAddresses, lines};
-use super::output::{note, print};
-use super::reporting::ReportOptions;
+use super::listen::{ServerAddresses, address_lines};
+use super::open::say;
+use super::output::print;
+use super::reporting::{Report, ReportOptions};
 use super::start::DisplayMode;
+use super::tables::lines;
 use super::tasks::NamedModels;
 use super::{logging, near, signals, start, supervisor};
 use serde::Serialize;
@@ -51,41 +53,40 @@ impl ServeArgs {
 }
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
-    let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let load = args.load.clone();
-    let addresses = args.addresses.options(Notices::to(tell))?;
-    let Server { mut session, door } =
-        start::server(&args.models, matrix, load, record, addresses)?;
+    let options = ServeOptions {
+        matrix: args.matrix.clone(),
+        load: args.load.clone(),
+        record: args.record.clone(),
+        door: args.addresses.options(Notices::to(tell))?,
+        ..ServeOptions::default()
+    };
+    let Server { mut session, door } = start::server(&args.models, options)?;
     let name = match &args.name {
         Some(name) => name.clone(),
-        None => start::server_name(&session.snapshot().ensemble),
+        None => ServerName::like(&session.snapshot().ensemble),
     };
     let socket = BoundSocket::open(&name)?;
-    say(&format!("listening at {}", socket.path().display()));
-    lines(door.addresses()).iter().for_each(|line| say(line));
+    say(&[format!("listening at {}", socket.path().display())]);
+    say(&address_lines(door.addresses()));
     // Only the session keeps the door, since the door must end before the engine.
     drop(door);
-    say(&format!(
+    say(&[format!(
         "`divisi attach {name}` opens the console, `divisi stop {name}` stops the server"
-    ));
+    )]);
     let hub = Hub::start(Box::new(session), socket, log_to_stderr())?;
     signals::on_end(hub.stopper());
     supervisor::ready()?;
     hub.join();
     supervisor::stopping()?;
-    say("stopped");
+    say(&["stopped"]);
     Ok(())
 }
 
 /// Prints a notice, unless the log on standard error already has it.
 fn tell(notice: &str) {
     if !logging::has_begun() {
-        say(notice);
+        say(&[notice]);
     }
-}
-
-fn say(text: &str) {
-    note(&format!("divisi: {}", one_line(text)));
 }
 
 /// Returns a sink that prints log lines on standard error, with the seconds since the start. With
@@ -116,14 +117,20 @@ struct ServerRow {
 
 /// Prints the names of the servers, one per line.
 pub(crate) fn list(args: &ServersArgs) -> Result<()> {
-    let names = names()?;
-    let text = match names.is_empty() {
-        true => "no server is running; `divisi serve ENSEMBLE` starts one".to_owned(),
-        false => names.join("\n"),
-    };
-    let rows = names.into_iter().map(|name| ServerRow { name });
-    args.report.write(&rows.collect::<Vec<_>>(), &text)
+    let rows = names()?.into_iter().map(|name| ServerRow { name });
+    args.report.write(&rows.collect::<Vec<_>>())
 }
+
+impl Report for Vec<ServerRow> {
+    fn text(&self) -> String {
+        match self.is_empty() {
+            true => NO_SERVER.to_owned(),
+            false => lines(self.iter().map(|row| Some(row.name.clone()))),
+        }
+    }
+}
+
+const NO_SERVER: &str = "no server is running; `divisi serve ENSEMBLE` starts one";
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StopArgs {
@@ -204,7 +211,7 @@ fn chosen_name(name: Option<&str>) -> Result<String> {
     }
     match &names()?[..] {
         [only] => Ok(only.clone()),
-        [] => bail!("no server is running; `divisi serve ENSEMBLE` starts one"),
+        [] => bail!(NO_SERVER),
         several => bail!(
             "{} servers are running; name one: {}",
             several.len(),

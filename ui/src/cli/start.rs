@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use divisi_door::ServerOptions;
 use divisi_server::{DeviceChoice, ServeOptions, Server, StartLoad};
 use divisi_session::Session;
-use divisi_session::remote::ServerName;
 use divisi_session::replay::ReplaySession;
 
 use super::args::ServingTarget;
@@ -21,25 +19,18 @@ use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
 
 /// Serves the models and starts the initial load.
-pub(crate) fn server(
-    named: &NamedModels,
-    matrix: Option<&Path>,
-    load: StartLoad,
-    record: Option<&Path>,
-    door: ServerOptions,
-) -> Result<Server> {
+///
+/// `options` holds no mix and no options of tasks, since those belong to the models.
+pub(crate) fn server(named: &NamedModels, options: ServeOptions) -> Result<Server> {
     let options = ServeOptions {
-        matrix: matrix.map(Path::to_owned),
-        load,
         mix: named.more.mix.clone(),
-        record: record.map(Path::to_owned),
-        door,
         tasks: named.task_options(),
+        ..options
     };
     // Checked first, since reading models may take long.
     options.check()?;
     let named = NamedModels {
-        target: named.target.for_matrix(matrix),
+        target: named.target.for_matrix(options.matrix.as_deref()),
         ..named.clone()
     };
     Ok(Server::start(named.read()?, options)?)
@@ -103,18 +94,6 @@ pub(crate) fn show(
     }
 }
 
-/// Returns the server name of an ensemble: its own name, made valid.
-pub(crate) fn server_name(ensemble: &str) -> ServerName {
-    ServerName::like(ensemble)
-}
-
-/// Returns the name of another server of the ensemble, such as `digits-2`.
-pub(crate) fn numbered_name(ensemble: &str, number: u32) -> ServerName {
-    // A name that is too long is cut, but not its number.
-    let short: String = ensemble.chars().take(48).collect();
-    ServerName::like(&format!("{short}-{number}"))
-}
-
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
     /// Recording to play
@@ -173,23 +152,19 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         }),
         ..options(false, !args.no_mouse)
     };
-    let Server { session, .. } = server(
-        &named,
-        None,
-        StartLoad::None,
-        None,
-        ServerOptions::default(),
-    )?;
+    let serving = ServeOptions {
+        load: StartLoad::None,
+        ..ServeOptions::default()
+    };
+    let Server { session, .. } = server(&named, serving)?;
     show(Box::new(session), options, DisplayMode::Screen, None)
 }
 
 fn target(ensemble: &str, devices: Vec<String>) -> ServingTarget {
     ServingTarget {
         ensemble: ensemble.into(),
-        shape: None,
         devices,
-        precision: None,
-        memory: None,
+        ..ServingTarget::default()
     }
 }
 

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use divisi_model::pipeline::{HostStep, HostStepKind};
 
-use super::output::columns;
-use super::reporting::ReportOptions;
+use super::reporting::{Report, ReportOptions};
+use super::tables::columns;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StepsArgs {
@@ -13,13 +13,16 @@ pub(crate) struct StepsArgs {
 }
 
 pub(crate) fn run(args: &StepsArgs) -> Result<()> {
-    args.report.write(&HostStep::KINDS, &text())
+    args.report.write(&HostStep::KINDS)
 }
 
-fn text() -> String {
-    let head = ["kind", "reads → makes", "fields", ""].map(str::to_owned);
-    let rows = HostStep::KINDS.iter().map(row);
-    columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+impl Report for &[HostStepKind] {
+    fn text(&self) -> String {
+        columns(
+            &["kind", "reads → makes", "fields", ""],
+            self.iter().map(row),
+        )
+    }
 }
 
 fn row(kind: &HostStepKind) -> [String; 4] {

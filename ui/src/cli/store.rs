@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+use divisi_registry::store::StoreError;
 use divisi_server::TaskStore;
 
 /// The location of the store of registered tasks.
@@ -19,6 +21,11 @@ impl StoreArgs {
         StoreArgs {
             store: Some(TaskStore::file_in(folder)),
         }
+    }
+
+    /// Returns the result of an operation on the store, with its name in an error.
+    pub(crate) fn named<T>(&self, result: Result<T, StoreError>) -> anyhow::Result<T> {
+        result.with_context(|| self.place().name())
     }
 
     /// Returns the store.

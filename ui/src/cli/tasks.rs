@@ -34,8 +34,8 @@ impl TaskArgs {
     pub(super) fn one_task(task: &str, store: &StoreArgs) -> Self {
         TaskArgs {
             task: vec![task.to_owned()],
-            scaling: None,
             store: store.clone(),
+            ..TaskArgs::default()
         }
     }
 
@@ -65,7 +65,7 @@ impl TaskArgs {
 }
 
 /// The options that select models.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NamedModels {
     #[command(flatten)]
     pub target: ServingTarget,
@@ -84,10 +84,7 @@ impl NamedModels {
     pub(crate) fn from_target(target: &ServingTarget) -> Self {
         NamedModels {
             target: target.clone(),
-            more: MoreModels::default(),
-            control: ControlArgs::default(),
-            tasks: TaskArgs::default(),
-            goals: LoadGoals::default(),
+            ..NamedModels::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! `divisi unregister`: removes a task, or some of its ensembles.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use divisi_registry::store::StoreContents;
 use divisi_runtime::words::counted;
 
@@ -20,17 +20,12 @@ pub(crate) struct UnregisterArgs {
 }
 
 pub(crate) fn run(args: &UnregisterArgs) -> Result<()> {
-    let context = || args.store.place().name();
+    let place = &args.store;
     // Reading first avoids the creation of a missing store.
-    args.store
-        .place()
-        .read()?
-        .task(&args.task)
-        .with_context(context)?;
-    let store = args.store.place().open()?;
-    let removed = store.unregister(&args.task, &args.ensembles);
-    let removed = removed.with_context(context)?;
-    let contents = store.contents().with_context(context)?;
+    place.named(place.place().read()?.task(&args.task))?;
+    let store = place.place().open()?;
+    let removed = place.named(store.unregister(&args.task, &args.ensembles))?;
+    let contents = place.named(store.contents())?;
     print(&match contents.tasks.get(&args.task) {
         Some(left) => {
             let left: Vec<&str> = left.iter().map(|model| &*model.name).collect();

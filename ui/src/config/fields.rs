@@ -7,6 +7,7 @@ use divisi_session::Terms;
 use toml::de::DeTable;
 
 use super::source::{ConfigError, ConfigSource, unknown};
+use super::themes::theme_names;
 use super::values::{ConfigValue, ExpectedValue};
 use crate::layout::PanelLayout;
 
@@ -189,6 +190,19 @@ fn named<T: Copy, const N: usize>(words: &NamedWords<T, N>, word: ConfigValue) -
 fn name<T: PartialEq, const N: usize>(words: &NamedWords<T, N>, value: &T) -> ConfigValue {
     let found = words.iter().find(|(_, named)| named == value);
     ConfigValue::Text(found.unwrap_or(&words[0]).0.to_owned())
+}
+
+/// Returns the name, the default and the meaning of every option.
+pub fn options() -> impl Iterator<Item = [String; 3]> {
+    let defaults = Config::default();
+    FIELDS.iter().map(move |field| {
+        let expects = field.expects.words(&theme_names());
+        [
+            format!("{}.{}", field.section, field.key),
+            (field.get)(&defaults).to_string(),
+            format!("{} Expects {expects}.", field.help),
+        ]
+    })
 }
 
 /// Returns the tables of the file, each once, in their order.

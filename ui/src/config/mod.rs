@@ -2,7 +2,7 @@
 //!
 //! The files are in one folder (`$XDG_CONFIG_HOME/divisi`): `config.toml`, `keys.toml`,
 //! `themes/NAME.toml` and `layouts/NAME.toml`, all optional. Options, keys and themes are checked
-//! against tables ([`FIELDS`], the commands, the roles). Default files, schemas and errors come
+//! against tables ([`options`], the commands, the roles). Default files, schemas and errors come
 //! from the same tables.
 
 #![warn(missing_docs, unreachable_pub)]
@@ -21,18 +21,16 @@ use std::sync::OnceLock;
 use crate::commands::Keymap;
 use crate::look::{ColorWhen, Styles, TerminalLook, Theme};
 
-pub use fields::{Config, Glyphs, HangUp, ReportFormat};
+pub use fields::{Config, Glyphs, HangUp, ReportFormat, options};
 pub use folder::ConfigFolder;
 pub use keys::read as read_keys;
 pub use source::{ConfigError, ConfigErrors, ConfigSource};
 pub use templates::{config_file, keys_file, schema, theme_file};
 pub use themes::{BUILT_IN, built_in, read as read_theme};
 
-pub(crate) use fields::FIELDS;
 pub(crate) use folder::{CONFIG, ConfigWatch, KEYS, THEMES, save_layout};
 pub(crate) use source::nearest;
 pub(crate) use templates::theme_text;
-pub(crate) use themes::theme_names;
 pub(crate) use values::time;
 
 use source::ErrorCollection;

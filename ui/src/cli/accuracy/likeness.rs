@@ -5,50 +5,52 @@ use divisi_model::ensemble::{Ensemble, OwnAnswers, label_of};
 use divisi_runtime::device::MemberIndex;
 use serde::Serialize;
 
-use crate::cli::output::columns;
+use crate::cli::tables::columns;
 
-/// The answers of an ensemble or a pipeline to all samples, and the answers of each member.
+/// The answers of an ensemble or a pipeline to all samples, then those of each member.
 pub(super) struct AnswerRows {
-    width: usize,
     own: OwnAnswers,
-    together: Vec<f32>,
-    members: Vec<Vec<f32>>,
+    parts: Vec<Vec<Vec<f32>>>,
 }
 
 impl AnswerRows {
     /// Reserves space for the answers to `samples` samples.
     pub(super) fn new(ensemble: &Ensemble, samples: usize) -> Self {
-        let width = ensemble.answer_width();
-        let rows = || vec![0.0; samples * width];
         AnswerRows {
-            width,
             own: ensemble.own_answers(),
-            together: rows(),
-            members: alone(ensemble).map(|_| rows()).collect(),
+            parts: vec![vec![Vec::new(); samples]; 1 + alone(ensemble).count()],
         }
     }
 
     /// Stores the answers to the samples from `first` on.
     pub(super) fn add(&mut self, first: usize, answer: &Answer) {
-        let width = self.width;
-        let into = |rows: &mut [f32], at: usize, row: &[f32]| {
-            let place = rows.chunks_exact_mut(width).nth(first + at);
-            let both = place.into_iter().flatten().zip(row);
-            both.for_each(|(to, value)| *to = *value);
-        };
-        for (at, row) in answer.rows().enumerate() {
-            into(&mut self.together, at, row);
-        }
-        for (member, rows) in MemberIndex::enumerate(&mut self.members) {
-            for (at, row) in answer.member_rows(member).enumerate() {
-                into(rows, at, &self.own.answer(member, row));
+        each_row(&self.own, self.parts.len() - 1, answer, |part, at, row| {
+            if let Some(kept) = self.parts[place(part)].get_mut(first + at) {
+                *kept = row.to_vec();
             }
-        }
+        });
     }
+}
 
-    fn row(&self, rows: &[f32], at: usize) -> Vec<f32> {
-        let row = rows.chunks_exact(self.width).nth(at);
-        row.map(<[f32]>::to_vec).unwrap_or_default()
+/// Returns the place of a member's rows, or of those of the whole.
+fn place(part: Option<MemberIndex>) -> usize {
+    part.map_or(0, |member| 1 + member.get())
+}
+
+/// Calls `each` with the sample and the row of an answer, of the whole and of each member.
+pub(super) fn each_row(
+    own: &OwnAnswers,
+    members: usize,
+    answer: &Answer,
+    mut each: impl FnMut(Option<MemberIndex>, usize, &[f32]),
+) {
+    for (at, row) in answer.rows().enumerate() {
+        each(None, at, row);
+    }
+    for member in MemberIndex::all(members) {
+        for (at, row) in answer.member_rows(member).enumerate() {
+            each(Some(member), at, &own.answer(member, row));
+        }
     }
 }
 
@@ -64,8 +66,8 @@ fn alone(ensemble: &Ensemble) -> impl Iterator<Item = &str> {
 /// Counts how answers in another precision differ from those in float32.
 pub(super) struct LikenessCount<'a> {
     float32: &'a AnswerRows,
-    together: DifferenceCount,
-    members: Vec<DifferenceCount>,
+    /// The counts of the whole and of each member.
+    parts: Vec<DifferenceCount>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -90,45 +92,39 @@ impl<'a> LikenessCount<'a> {
     pub(super) fn compared_with(float32: &'a AnswerRows) -> Self {
         LikenessCount {
             float32,
-            together: DifferenceCount::default(),
-            members: vec![DifferenceCount::default(); float32.members.len()],
+            parts: vec![DifferenceCount::default(); float32.parts.len()],
         }
     }
 
     /// Counts the answers to the samples from `first` on.
     pub(super) fn add(&mut self, first: usize, answer: &Answer) {
-        let float32 = self.float32;
-        for (at, row) in answer.rows().enumerate() {
-            let exact = float32.row(&float32.together, first + at);
-            self.together.add(&exact, row);
-        }
-        let both = self.members.iter_mut().zip(&float32.members);
-        for (member, (count, exact)) in MemberIndex::enumerate(both) {
-            for (at, row) in answer.member_rows(member).enumerate() {
-                let exact = float32.row(exact, first + at);
-                count.add(&exact, &float32.own.answer(member, row));
-            }
-        }
+        let AnswerRows { own, parts } = self.float32;
+        each_row(own, parts.len() - 1, answer, |part, at, row| {
+            let part = place(part);
+            let exact = parts[part].get(first + at);
+            self.parts[part].add(exact.map_or(&[], Vec::as_slice), row);
+        });
     }
 
     /// Returns the counts as a report.
     pub(super) fn report(&self, ensemble: &Ensemble) -> LikenessReport {
-        let row = |name: &str, count: &DifferenceCount| LikenessRow {
+        let are_classes = ensemble.answers.is_of_classes();
+        let row = |(name, count): (&str, &DifferenceCount)| LikenessRow {
             name: name.to_owned(),
-            agreement: ensemble
-                .answers
-                .is_of_classes()
-                .then(|| count.same as f64 / count.samples.max(1) as f64),
+            agreement: are_classes.then(|| count.same as f64 / count.samples.max(1) as f64),
             largest_difference: count.largest,
         };
         let together = match ensemble.pipeline {
             Some(_) => super::PIPELINE,
             None => "ensemble",
         };
-        let members = alone(ensemble).zip(&self.members);
+        let mut counts = self.parts.iter();
         LikenessReport {
-            together: row(together, &self.together),
-            members: members.map(|(name, count)| row(name, count)).collect(),
+            together: row((
+                together,
+                counts.next().unwrap_or(&DifferenceCount::default()),
+            )),
+            members: alone(ensemble).zip(counts).map(row).collect(),
         }
     }
 }
@@ -156,12 +152,10 @@ struct LikenessRow {
 impl LikenessReport {
     /// Returns a table with a line for each member and one for the whole.
     pub(super) fn text(&self) -> String {
-        let head = ["vs f32", "same class", "largest difference"].map(str::to_owned);
+        let head = ["vs f32", "same class", "largest difference"];
         let rows = self.members.iter().chain([&self.together]);
-        let rows: Vec<[String; 3]> = std::iter::once(head)
-            .chain(rows.map(LikenessRow::cells))
-            .collect();
-        columns(&rows).trim_end().to_owned()
+        let table = columns(&head, rows.map(LikenessRow::cells));
+        table.trim_end().to_owned()
     }
 }
 

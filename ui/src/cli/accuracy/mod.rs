@@ -20,11 +20,12 @@ use divisi_model::ensemble::{
 use divisi_runtime::device::MemberIndex;
 use serde::Serialize;
 
+use self::likeness::each_row;
 use self::precisions::PrecisionsReport;
 use super::args::{SampleFiles, ServingTarget, parse_precision};
 use super::open::{OpenedEnsemble, open};
 use super::output::{FlawedMember, ProgressLine, cut_line, flawed_lines, refuse_flawed};
-use super::reporting::ReportOptions;
+use super::reporting::{Report, ReportOptions};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AccuracyArgs {
@@ -52,6 +53,9 @@ pub(crate) struct AccuracyArgs {
 struct AccuracyReport {
     ensemble: String,
     samples: usize,
+    /// The number of truncated texts in words, if there are any.
+    #[serde(skip)]
+    cut: Option<String>,
     #[serde(skip)]
     measures: &'static [Measure],
     members: Vec<AccuracyRow>,
@@ -91,10 +95,7 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
     if opened.devices.is_simulated() {
         bail!("simulated devices return constants: accuracy is meaningless");
     }
-    let samples = match &args.input {
-        Some(path) => Arc::new(opened.read_samples(path, &args.files)?),
-        None => opened.calibration()?,
-    };
+    let samples = opened.samples(args.input.as_deref(), &args.files)?;
     if samples.targets().is_none() {
         let without = without_targets(opened.ensemble.answers);
         match args.input {
@@ -104,12 +105,15 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
     }
     if !args.precisions.is_empty() {
         let report = PrecisionsReport::measure(&opened, &samples, &args.precisions)?;
-        output.write(&report, &report.text())?;
+        output.write(&report)?;
         return report.reports().try_for_each(|r| refuse(r, &samples));
     }
     let count = graded(&opened, &samples, &mut |_, _| {})?;
-    let report = count.report(&opened.ensemble, samples.len());
-    output.write(&report, &text(&report, cut_line(&samples)))?;
+    let report = AccuracyReport {
+        cut: cut_line(&samples),
+        ..count.report(&opened.ensemble, samples.len())
+    };
+    output.write(&report)?;
     refuse(&report, &samples)
 }
 
@@ -225,24 +229,20 @@ impl AccuracyCount {
     fn new(ensemble: &Ensemble) -> Self {
         let none = GradeCount::new(ensemble);
         let members = ensemble.members.len();
-        let count = AccuracyCount {
+        let is_pipeline = ensemble.pipeline.is_some();
+        AccuracyCount {
             width: ensemble.answer_width(),
             own: ensemble.own_answers(),
-            members: Vec::new(),
-            rules: Vec::new(),
-            pipeline: None,
+            members: match is_pipeline {
+                true => Vec::new(),
+                false => vec![none.clone(); members],
+            },
+            rules: match is_pipeline {
+                true => Vec::new(),
+                false => rules(ensemble, &none),
+            },
+            pipeline: is_pipeline.then_some(none),
             flaws: vec![Flaws::default(); members],
-        };
-        match ensemble.pipeline {
-            Some(_) => AccuracyCount {
-                pipeline: Some(none),
-                ..count
-            },
-            None => AccuracyCount {
-                members: vec![none.clone(); members],
-                rules: rules(ensemble, &none),
-                ..count
-            },
         }
     }
 
@@ -251,21 +251,20 @@ impl AccuracyCount {
         let Some(targets) = samples.targets() else {
             return;
         };
-        for (member, grade) in MemberIndex::enumerate(&mut self.members) {
-            for (i, row) in answer.member_rows(member).enumerate() {
-                grade.count(&self.own.answer(member, row), targets.target(first + i));
+        each_row(&self.own, self.members.len(), answer, |part, at, row| {
+            let grade = match part {
+                None => self.pipeline.as_mut(),
+                Some(member) => self.members.get_mut(member.get()),
+            };
+            if let Some(grade) = grade {
+                grade.count(row, targets.target(first + at));
             }
-        }
+        });
         for graded in &mut self.rules {
             let rule = graded.rule.as_ref();
             let combined = combine(rule, answer, self.members.len(), self.width);
             for (i, row) in combined.rows().enumerate() {
                 graded.grade.count(row, targets.target(first + i));
-            }
-        }
-        if let Some(grade) = &mut self.pipeline {
-            for (i, row) in answer.rows().enumerate() {
-                grade.count(row, targets.target(first + i));
             }
         }
         for flaw in answer.flaws() {
@@ -280,6 +279,7 @@ impl AccuracyCount {
         AccuracyReport {
             ensemble: ensemble.name.clone(),
             samples,
+            cut: None,
             measures: Measure::suited(ensemble.answers),
             members: members.map(|(name, g)| g.row(name)).collect(),
             rules: rules.map(|g| g.grade.row(g.kind.name())).collect(),
@@ -316,27 +316,24 @@ fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, width: u
     Answer::finish(rule, &[part], width)
 }
 
-fn text(report: &AccuracyReport, cut: Option<String>) -> String {
-    let mut text = format!("{} on {} samples\n", report.ensemble, report.samples);
-    text.extend(cut.map(|cut| cut + "\n"));
-    let rows = report.members.iter().chain(&report.rules);
-    let names = rows.chain(&report.pipeline);
-    let first = names
-        .map(|row| row.name.chars().count())
-        .fold(FIRST, usize::max);
-    // Accuracy alone needs no heading.
-    if report.measures != [Measure::Accuracy] {
-        let heads = report.measures.iter().map(|m| cell(*m, m.name()));
-        text += &format!("  {:first$}{}\n", "", heads.collect::<String>());
+impl Report for AccuracyReport {
+    fn text(&self) -> String {
+        let mut text = format!("{} on {} samples\n", self.ensemble, self.samples);
+        text.extend(self.cut.iter().map(|cut| format!("{cut}\n")));
+        let rows = self.members.iter().chain(&self.rules).chain(&self.pipeline);
+        let lengths = rows.map(|row| row.name.chars().count());
+        let first = lengths.fold(FIRST, usize::max);
+        // Accuracy alone needs no heading.
+        if self.measures != [Measure::Accuracy] {
+            let heads = self.measures.iter().map(|m| cell(*m, m.name()));
+            text += &format!("  {:first$}{}\n", "", heads.collect::<String>());
+        }
+        let line = |row| line(row, first, self.measures);
+        text.extend(self.members.iter().chain(&self.pipeline).map(line));
+        text.extend(self.pipeline.is_none().then_some("ensemble\n"));
+        text.extend(self.rules.iter().map(line));
+        text.trim_end().to_owned() + &flawed_lines(&self.flawed)
     }
-    let line = |row| line(row, first, report.measures);
-    report.members.iter().for_each(|row| text += &line(row));
-    report.pipeline.iter().for_each(|row| text += &line(row));
-    if report.pipeline.is_none() {
-        text += "ensemble\n";
-    }
-    report.rules.iter().for_each(|row| text += &line(row));
-    text.trim_end().to_owned() + &flawed_lines(&report.flawed)
 }
 
 /// The name of a pipeline's row.

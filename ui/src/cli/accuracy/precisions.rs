@@ -7,8 +7,9 @@ use divisi_runtime::compute::gpu::Precision;
 use serde::Serialize;
 
 use super::likeness::{AnswerRows, LikenessCount, LikenessReport};
-use super::{AccuracyReport, graded, text};
+use super::{AccuracyReport, graded};
 use crate::cli::open::OpenedEnsemble;
+use crate::cli::reporting::Report;
 
 /// Float32 on processors and GPUs.
 const FLOAT32: MemberPrecision = MemberPrecision {
@@ -64,15 +65,16 @@ impl PrecisionsReport {
         })
     }
 
-    /// Returns the text for a terminal.
-    pub(super) fn text(&self) -> String {
-        let each: Vec<String> = self.precisions.iter().map(PrecisionReport::text).collect();
-        each.join("\n\n")
-    }
-
     /// Returns the reports of all precisions.
     pub(super) fn reports(&self) -> impl Iterator<Item = &AccuracyReport> {
         self.precisions.iter().map(|report| &report.accuracy)
+    }
+}
+
+impl Report for PrecisionsReport {
+    fn text(&self) -> String {
+        let each: Vec<String> = self.precisions.iter().map(PrecisionReport::text).collect();
+        each.join("\n\n")
     }
 }
 
@@ -97,7 +99,7 @@ impl PrecisionReport {
     }
 
     fn text(&self) -> String {
-        let mut said = format!("{}: {}", self.precision, text(&self.accuracy, None));
+        let mut said = format!("{}: {}", self.precision, self.accuracy.text());
         let likeness = self.beside_f32.iter();
         said.extend(likeness.map(|likeness| format!("\n{}", likeness.text())));
         said.extend(self.remarks.iter().map(|remark| format!("\n{remark}")));

@@ -12,6 +12,7 @@ use super::report::{EntryRow, LatencyRow, SearchReport};
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::device_rows;
 use crate::cli::predicted::PredictedRow;
+use crate::cli::tables::MatrixReport;
 
 /// The parts of a result that rank it.
 pub(super) struct Merit {
@@ -81,8 +82,7 @@ impl SearchRun {
             goal: method.goal.to_string(),
             devices: device_rows(&opened.devices),
             precision: opened.precision(),
-            members: opened.frame.members.clone(),
-            matrix: found.matrix.rows(),
+            placed: MatrixReport::new(&found.matrix),
             gap: match found.gap() {
                 Some(Gap::Lacks(share)) => Some(share),
                 _ => None,

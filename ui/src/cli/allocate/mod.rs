@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use divisi_engine::load::LoadSamples;
 use divisi_engine::search::{
-    Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Goal, Method, Objective,
-    Score, SearchError, SearchJob, SearchResult,
+    Algorithm, Bounds, Cache, Control, EvaluatorKind, Goal, Method, Objective, Score, SearchError,
+    SearchJob, SearchOutcome, SearchResult,
 };
 use divisi_model::allocation::{Matrix, MatrixFile};
 use divisi_model::ensemble::PolicyKind;
@@ -23,14 +23,14 @@ use divisi_session::SetupFile;
 use super::args::{MoreModels, ServingTarget, at_least_one, parse_rate, parse_spare};
 use super::open::{OpenedEnsemble, open_all};
 use super::outcome::GoalNotMet;
-use super::output::{OutputFile, ProgressLine, note};
+use super::output::{OutputFile, note};
 use super::reporting::ProductOptions;
-use super::signals;
+use super::search;
 use super::times::parse_millis;
 use finished::SearchRun;
 use precisions::{LossArgs, PrecisionsChosen};
 use real_latency::{RealLatency, RealLoad};
-use report::{Repetitions, SearchReport, text};
+use report::{Repetitions, SearchReport};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AllocateArgs {
@@ -97,9 +97,7 @@ pub(crate) struct AllocateArgs {
 
 pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.product.open(args.output.as_deref())?;
-    let control = Arc::new(Control::default());
-    let stop = Arc::clone(&control);
-    signals::on_end(move || stop.cancel());
+    let control = search::control();
     let (opened, report) = match args.partitions {
         true => partitions::best(args, &control)?,
         false => searched_on(args, &args.target, &control)?,
@@ -162,12 +160,11 @@ fn measure_latency(
     if !runs || opened.devices.is_simulated() {
         return Ok(());
     }
-    let matrix = found_matrix(opened, report)?;
     let load = RealLoad {
         rate,
         seed: args.seed,
     };
-    let Some(measured) = load.measure(opened, &matrix, control)? else {
+    let Some(measured) = load.measure(opened, report.placed.matrix(), control)? else {
         return Ok(());
     };
     report.shortfall = missed(&measured, args.p99);
@@ -191,26 +188,17 @@ fn missed(measured: &RealLatency, most: Option<Duration>) -> Option<String> {
     ))
 }
 
-fn found_matrix(opened: &OpenedEnsemble, report: &SearchReport) -> Result<Matrix> {
-    let rows = report.matrix.iter();
-    let rows: Vec<Vec<i64>> = rows
-        .map(|row| row.iter().map(|&n| n as i64).collect())
-        .collect();
-    Ok(Matrix::from_rows(Arc::clone(&opened.frame), &rows)?)
-}
-
 fn finish(
     args: &AllocateArgs,
     opened: &OpenedEnsemble,
     output: Option<&OutputFile>,
     report: &SearchReport,
 ) -> Result<()> {
-    let matrix = found_matrix(opened, report)?;
     // The file is written first, since a reader of the output may close the pipe early. The report
     // is printed even if the file cannot be written, so that the result is not lost.
-    let text_of_file = file_text(opened, &matrix, report.precisions.is_some());
+    let text_of_file = file_text(opened, report.placed.matrix(), report.precisions.is_some());
     let written = output.map_or(Ok(()), |output| output.write(&text_of_file));
-    let shown = args.product.print(report, &text(report, &matrix), output);
+    let shown = args.product.print(report, output);
     written.and(shown)?;
     if report.cancelled {
         bail!("search cancelled: the result is the best matrix found");
@@ -247,11 +235,8 @@ fn search(
     control: &Arc<Control>,
 ) -> Result<SearchRun> {
     // Repetitions measure how much results vary, so none of them may come from the cache.
-    let cache = if args.no_cache || args.repeat > 1 {
-        None
-    } else {
-        Cache::of_user()
-    };
+    let is_cached = !args.no_cache && args.repeat == 1;
+    let cache = is_cached.then(Cache::of_user).flatten();
     let method = method(args, opened, seed);
     if method.runs_on(&opened.devices) {
         LoadSamples::for_mix(opened.demand.catalogue(), opened.demand.mix())?;
@@ -313,10 +298,7 @@ fn method(args: &AllocateArgs, opened: &OpenedEnsemble, seed: u64) -> Method {
 }
 
 /// Runs the search in its own thread and shows its progress.
-fn watched(
-    job: &SearchJob,
-    control: &Arc<Control>,
-) -> Result<divisi_engine::search::SearchOutcome, SearchError> {
+fn watched(job: &SearchJob, control: &Arc<Control>) -> Result<SearchOutcome, SearchError> {
     let far = |_| {
         let p = control.progress();
         let text = match (p.profiles, p.neighbours) {
@@ -332,8 +314,7 @@ fn watched(
             _ => text,
         }
     };
-    ProgressLine::watch(|| job.run(control), far)
-        .unwrap_or_else(|| Err(SearchError::from(EvaluationError::Panicked("the search"))))
+    search::watched("the search", || job.run(control), far)
 }
 
 fn best_so_far(control: &Control) -> Option<SearchResult> {

@@ -44,6 +44,22 @@ impl PartitioningTried {
         }
     }
 
+    /// Returns the result as a line.
+    fn line(&self) -> String {
+        let missed = self.shortfall.as_ref();
+        let missed = missed.map_or_else(String::new, |why| format!(", misses the goal: {why}"));
+        let p99 = self
+            .p99_us
+            .map(|p99| format!(", p99 {} ms", format::millis(p99)));
+        format!(
+            "partitions {}: {:.0} samples/s ({}){}{missed}\n",
+            self.devices.join(","),
+            self.score,
+            self.score_doubt,
+            p99.unwrap_or_default()
+        )
+    }
+
     fn merit(&self) -> Merit {
         Merit {
             meets_goal: self.shortfall.is_none(),
@@ -98,25 +114,11 @@ pub(super) fn best(
     Ok((opened, report))
 }
 
-/// Returns a line for each partitioning, and the options to start with the best one.
-pub(super) fn lines(all: &[PartitioningTried]) -> String {
-    let mut text = String::new();
-    for tried in all {
-        let missed = tried.shortfall.as_ref();
-        let missed = missed.map_or_else(String::new, |why| format!(", misses the goal: {why}"));
-        let p99 = tried
-            .p99_us
-            .map(|p99| format!(", p99 {} ms", format::millis(p99)));
-        text += &format!(
-            "\npartitions {}: {:.0} samples/s ({}){}{missed}",
-            tried.devices.join(","),
-            tried.score,
-            tried.score_doubt,
-            p99.unwrap_or_default()
-        );
-    }
-    if let Some(best) = all.iter().find(|tried| tried.best) {
-        text += &format!("\nbest partitions: --devices {}", best.devices.join(","));
-    }
-    text
+/// Returns a line for each partitioning, and the options to start with the best one. Returns `None`
+/// if none was tried.
+pub(super) fn lines(all: &[PartitioningTried]) -> Option<String> {
+    let best = all.iter().find(|tried| tried.best)?;
+    let each = all.iter().map(PartitioningTried::line).collect::<String>();
+    let best = best.devices.join(",");
+    Some(format!("{each}best partitions: --devices {best}"))
 }

@@ -7,14 +7,15 @@ use anyhow::{Context, Result, bail};
 use divisi_engine::search::precisions::{
     AccuracyLoss, PrecisionChoice, PrecisionTrial, RightAnswers, VariantFate, VariantReport,
 };
-use divisi_engine::search::{Cache, Control, EvaluationError, SearchError};
+use divisi_engine::search::{Cache, Control};
 use divisi_model::ensemble::Samples;
 use serde::Serialize;
 
 use crate::cli::accuracy::without_targets;
 use crate::cli::args::SampleFiles;
 use crate::cli::open::OpenedEnsemble;
-use crate::cli::output::{ProgressLine, columns};
+use crate::cli::search;
+use crate::cli::tables::columns;
 
 /// The accuracy loss that lower precisions may cause.
 #[derive(Clone, Debug, clap::Args)]
@@ -66,16 +67,12 @@ impl LossArgs {
             let (known, needed) = control.progress().profiles;
             format!("precisions: {known}/{needed} members profiled")
         };
-        let chosen = ProgressLine::watch(|| trial.choose(allowed), far);
-        let broken = || Err(SearchError::from(EvaluationError::Panicked("a network")));
-        Ok(Some(chosen.unwrap_or_else(broken)?))
+        let chosen = search::watched("a network", || trial.choose(allowed), far)?;
+        Ok(Some(chosen))
     }
 
     fn samples(&self, opened: &OpenedEnsemble) -> Result<Arc<Samples>> {
-        let samples = match &self.input {
-            Some(path) => Arc::new(opened.read_samples(path, &self.files)?),
-            None => opened.calibration()?,
-        };
+        let samples = opened.samples(self.input.as_deref(), &self.files)?;
         if samples.targets().is_none() {
             bail!(without_targets(opened.ensemble.answers));
         }
@@ -149,13 +146,12 @@ impl PrecisionsChosen {
     pub(super) fn text(&self) -> String {
         let heads = ["", "precision", "µs/sample", "in f32", "loss alone", ""];
         let rows = self.variants.iter().map(VariantRow::cells);
-        let rows: Vec<_> = [heads.map(str::to_owned)].into_iter().chain(rows).collect();
         format!(
             "precisions chosen on {} labelled samples, losing at most {} points\n{}\n\
              together: {}; {:.2} µs/sample for all members instead of {:.2}{}",
             self.all.samples,
             self.accuracy_loss,
-            columns(&rows).trim_end(),
+            columns(&heads, rows).trim_end(),
             self.all.words(),
             1e6 * self.seconds,
             1e6 * self.float32_seconds,

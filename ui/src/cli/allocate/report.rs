@@ -1,15 +1,16 @@
 //! The report of a search, as text and as JSON.
 
 use divisi_engine::search::{Algorithm, Comparison, EntryLatency, LoadedLatency};
-use divisi_model::allocation::Matrix;
 use divisi_model::metrics::stats;
 use divisi_runtime::compute::gpu::Precision;
 use serde::Serialize;
 
 use super::partitions::{self, PartitioningTried};
 use super::precisions::PrecisionsChosen;
-use crate::cli::output::{DeviceRow, matrix_table};
+use crate::cli::output::DeviceRow;
 use crate::cli::predicted::PredictedRow;
+use crate::cli::reporting::Report;
+use crate::cli::tables::{MatrixReport, lines, matrix_table};
 
 #[derive(Serialize)]
 pub(crate) struct SearchReport {
@@ -28,8 +29,8 @@ pub(crate) struct SearchReport {
     /// The precision of the GPUs, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
-    pub members: Vec<String>,
-    pub matrix: Vec<Vec<usize>>,
+    #[serde(flatten)]
+    pub placed: MatrixReport,
     pub score: f64,
     /// Relative standard error of the score: 0 if it is exact, null if it is predicted or comes
     /// from one run.
@@ -152,82 +153,85 @@ impl Repetitions {
             scores,
         }
     }
+
+    fn line(&self, score_error: Option<f64>) -> String {
+        let again = match score_error {
+            Some(error) if error > 0.0 => ", measured again",
+            _ => "",
+        };
+        format!(
+            "best of {} repetitions{again}; their median is {:.0} samples/s, spread {:.1} %",
+            self.scores.len(),
+            self.median,
+            100.0 * self.spread
+        )
+    }
 }
 
-/// Returns the report as text.
-pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
-    let mut text = format!(
-        "{}\n\n{}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbour coverage {:.0} %",
-        matrix_table(matrix),
-        score_line(report),
+impl Report for SearchReport {
+    fn text(&self) -> String {
+        let latency = |how: &str, latency: &LatencyRow| {
+            let LatencyRow { rate, p50, p99 } = latency;
+            format!("at {rate:.0} samples/s, {how}: p50 {p50} µs, p99 {p99} µs")
+        };
+        let of_models = self.latency_by_model.iter();
+        let of_models =
+            of_models.map(|row| format!("  {}: p50 {} µs, p99 {} µs", row.model, row.p50, row.p99));
+        let of_models: Vec<Option<String>> = of_models.map(Some).collect();
+        let (simulated, measured) = (self.latency_us.as_ref(), self.measured_us.as_ref());
+        let found = [
+            Some(format!("{}\n", matrix_table(self.placed.matrix()))),
+            Some(score_line(self)),
+            Some(effort_line(self)),
+            (self.coverage < LOW_COVERAGE && self.algorithm == Algorithm::Greedy.name()).then(
+                || "low neighbour coverage: results vary between seeds (see --repeat)".to_owned(),
+            ),
+            self.repeat
+                .as_ref()
+                .map(|repeat| repeat.line(self.score_error)),
+            bound_line(self),
+            simulated.map(|row| latency("simulated", row)),
+            measured.map(|row| latency("measured", row)),
+        ];
+        let remarks = [
+            self.mix.as_ref().map(|mix| format!("traffic: {mix}")),
+            (self.profiled > 0).then(|| format!("{} profiles measured", self.profiled)),
+            self.simulated.then(|| "simulated devices".to_owned()),
+            remark_line(&self.devices),
+            self.synthetic.then(|| "synthetic weights".to_owned()),
+            self.precisions
+                .as_ref()
+                .map(|precisions| format!("\n{}", precisions.text())),
+            partitions::lines(&self.partitionings),
+            self.predicted.as_ref().map(PredictedRow::line),
+            occasion_line(self),
+        ];
+        lines(found.into_iter().chain(of_models).chain(remarks))
+    }
+}
+
+/// Returns the work of the search.
+fn effort_line(report: &SearchReport) -> String {
+    format!(
+        "{} evaluations in {} iterations, {:.1} s, seed {}, neighbour coverage {:.0} %",
         report.evaluations,
         report.iterations,
         report.elapsed_s,
         report.seed,
         100.0 * report.coverage
-    );
-    if report.coverage < LOW_COVERAGE && report.algorithm == Algorithm::Greedy.name() {
-        text += "\nlow neighbour coverage: results vary between seeds (see --repeat)";
-    }
-    if let Some(repeat) = &report.repeat {
-        text += &format!(
-            "\nbest of {} repetitions{}; their median is {:.0} samples/s, spread {:.1} %",
-            repeat.scores.len(),
-            match report.score_error {
-                Some(error) if error > 0.0 => ", measured again",
-                _ => "",
-            },
-            repeat.median,
-            100.0 * repeat.spread
-        );
-    }
-    if let Some(line) = bound_line(report) {
-        text += &format!("\n{line}");
-    }
-    if let Some(latency) = &report.latency_us {
-        text += &format!(
-            "\nat {:.0} samples/s, simulated: p50 {} µs, p99 {} µs",
-            latency.rate, latency.p50, latency.p99
-        );
-    }
-    if let Some(latency) = &report.measured_us {
-        text += &format!(
-            "\nat {:.0} samples/s, measured: p50 {} µs, p99 {} µs",
-            latency.rate, latency.p50, latency.p99
-        );
-    }
-    for row in &report.latency_by_model {
-        text += &format!("\n  {}: p50 {} µs, p99 {} µs", row.model, row.p50, row.p99);
-    }
-    if let Some(mix) = &report.mix {
-        text += &format!("\ntraffic: {mix}");
-    }
-    if report.profiled > 0 {
-        text += &format!("\n{} profiles measured", report.profiled);
-    }
-    if report.simulated {
-        text += "\nsimulated devices";
-    }
-    if let Some(line) = remark_line(&report.devices) {
-        text += &format!("\n{line}");
-    }
-    if report.synthetic {
-        text += "\nsynthetic weights";
-    }
-    if let Some(precisions) = &report.precisions {
-        text += &format!("\n\n{}", precisions.text());
-    }
-    text += &partitions::lines(&report.partitionings);
-    if let Some(predicted) = &report.predicted {
-        text += &format!("\n{}", predicted.line());
-    }
+    )
+}
+
+/// Returns the time of measurements that are reused, or that are too disturbed for that.
+fn occasion_line(report: &SearchReport) -> Option<String> {
     let occasion = report.occasion.as_deref().unwrap_or_default();
-    match report.cached {
-        true => text += &format!("\ncached result, {occasion} (--no-cache measures again)"),
-        false if report.disturbed => text += &format!("\n{occasion}: the result is not reused"),
-        false => {}
+    match (report.cached, report.disturbed) {
+        (true, _) => Some(format!(
+            "cached result, {occasion} (--no-cache measures again)"
+        )),
+        (false, true) => Some(format!("{occasion}: the result is not reused")),
+        (false, false) => None,
     }
-    text
 }
 
 /// Returns the remark on simulated devices with their names, or `None` without a remark.

@@ -32,7 +32,7 @@ use super::predicted::{self, PredictedRow};
 use super::reporting::ReportOptions;
 use super::sent_load::SentLoad;
 use super::signals;
-use report::{BenchFigures, BenchReport, text};
+use report::BenchReport;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct BenchArgs {
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let (opened, matrix) = opened.with_matrix(args.matrix.as_deref(), args.target.precision)?;
     let stopped = signals::stop_flag();
     let report = measure(args, &opened, &matrix, &stopped)?;
-    output.write(&report, &text(&report, &matrix))?;
+    output.write(&report)?;
     if stopped.load(Ordering::Acquire) {
         bail!("stopped early: the figures are incomplete");
     }
@@ -160,18 +160,15 @@ fn measure_simulated(
             seed: args.seed,
         },
     })?;
-    let figures = BenchFigures {
-        runs: vec![(run.samples, run.elapsed.as_secs_f64())],
-        latency: run.latency,
-        split: run.split,
+    let runs = [(run.samples, run.elapsed.as_secs_f64())];
+    Ok(BenchReport {
+        error: Some(0.0),
+        latency_us: run.latency,
+        latency_split_us: run.split,
         refused: run.refused,
-        dropped: 0,
-        flawed: Vec::new(),
-        in_virtual_time: true,
-        host: None,
-        predicted: None,
-    };
-    Ok(BenchReport::new(args, opened, matrix, figures))
+        virtual_time: true,
+        ..BenchReport::from_runs(args, opened, matrix, &runs)
+    })
 }
 
 /// Serves by `matrix` in real time and measures.
@@ -211,18 +208,16 @@ fn measure_live(
         let rates: Vec<f64> = runs.iter().map(rate).collect();
         job.record_runs(matrix, args.samples, &rates, occasion);
     }
-    let figures = BenchFigures {
-        runs,
-        latency: seen.latency.since.summary,
-        split: seen.latency.since.split,
+    Ok(BenchReport {
+        predicted: predicted.map(PredictedRow::new),
+        latency_us: seen.latency.since.summary,
+        latency_split_us: seen.latency.since.split,
         refused: seen.refused,
         dropped: seen.failed + seen.cancelled,
-        flawed: FlawedMember::from_flaws(&opened.frame.members, &seen.flaws),
-        in_virtual_time: false,
         host,
-        predicted: predicted.map(PredictedRow::new),
-    };
-    Ok(BenchReport::new(args, opened, matrix, figures))
+        flawed: FlawedMember::from_flaws(&opened.frame.members, &seen.flaws),
+        ..BenchReport::from_runs(args, opened, matrix, &runs)
+    })
 }
 
 /// The samples and the seconds of each run, and the watch of the host since the first one.

@@ -24,8 +24,9 @@ use serde::Serialize;
 
 use super::args::ServingTarget;
 use super::open::{OpenedEnsemble, open_unremarked};
-use super::output::{DeviceRow, device_rows, matrix_table};
-use super::reporting::ReportOptions;
+use super::output::{DeviceRow, device_rows};
+use super::reporting::{Report, ReportOptions};
+use super::tables::{ReportedMatrix, matrix_table, tensors_in_words};
 use calibrated::CalibratedSummary;
 use pipeline::PipelineSummary;
 use samples::{CalibrationSummary, TextSummary};
@@ -78,7 +79,7 @@ struct CheckReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
     /// The matrix of worst-fit decreasing; rows are devices.
-    matrix: Option<Vec<Vec<usize>>>,
+    matrix: Option<ReportedMatrix>,
     /// The reason why no matrix fits, if none does.
     problem: Option<String>,
 }
@@ -152,15 +153,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         default: opened.partitioning.as_ref().map(ToString::to_string),
         precision: opened.precision(),
         remarks: [opened.remarks(), opened.member_remarks()].concat(),
-        matrix: matrix.as_ref().ok().map(|m| m.rows()),
+        matrix: matrix.as_ref().ok().cloned().map(ReportedMatrix),
         problem: matrix.as_ref().err().map(ToString::to_string),
     };
-    let text = text(&report, matrix.as_ref().ok().map(matrix_table));
-    args.report.write(&report, &text)?;
-    match matrix {
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    args.report.write(&report)?;
+    matrix.map(drop).map_err(Into::into)
 }
 
 /// Returns the bytes of a lone worker of a member on a device, by batch size.
@@ -256,51 +253,49 @@ fn member_rows(
         .collect()
 }
 
-fn text(report: &CheckReport, matrix: Option<String>) -> String {
-    let mut text = format!(
-        "{} · {} · {} · input {} · {}
-",
-        report.ensemble,
-        counted(report.members.len(), "member"),
-        combined(report),
-        input(report),
-        report.answers
-    );
-    text.extend(report.text.as_ref().map(TextSummary::line));
-    if report.synthetic {
-        text += "synthetic weights: answers mean nothing\n";
-    }
-    if let Some(lengths) = &report.lengths {
-        let most = lengths.largest();
-        text += &format!("lengths {lengths}; FLOPs and memory are for length {most}\n");
-    }
-    if let Some(pipeline) = &report.pipeline {
-        text += &format!("\n{}", pipeline.table());
-    }
-    text += &members_table(report);
-    for device in &report.devices {
-        text += &format!(
-            "\n{:10} {:4} {:>10}",
-            device.name,
-            device.kind,
-            format_bytes(device.memory_bytes)
+impl Report for CheckReport {
+    fn text(&self) -> String {
+        let head = format!(
+            "{} · {} · {} · input {} · {}\n",
+            self.ensemble,
+            counted(self.members.len(), "member"),
+            combined(self),
+            input(self),
+            self.answers
         );
-        if let Some(gpu) = &device.gpu {
-            text += &format!("  {}", gpu.name);
-        }
+        let synthetic = "synthetic weights: answers mean nothing\n";
+        let lengths = self.lengths.iter().map(|lengths| {
+            let most = lengths.largest();
+            format!("lengths {lengths}; FLOPs and memory are for length {most}\n")
+        });
+        let steps = self.pipeline.iter().map(|p| format!("\n{}", p.table()));
+        let matrix = self.matrix.as_ref().map(|matrix| matrix_table(&matrix.0));
+        let mut text = head;
+        text.extend(self.text.as_ref().map(TextSummary::line));
+        text.extend(self.synthetic.then_some(synthetic));
+        text.extend(lengths.chain(steps));
+        text += &members_table(self);
+        text.extend(self.devices.iter().map(device_line));
+        let precision = self.precision.iter();
+        text.extend(precision.map(|precision| format!("\nGPUs compute in {precision}")));
+        let default = self.default.iter();
+        text.extend(default.map(|why| format!("\ndefault: {why}; --devices chooses others")));
+        text.extend(self.remarks.iter().map(|remark| format!("\n{remark}")));
+        text.extend(matrix.map(|matrix| format!("\n\nworst-fit decreasing\n{matrix}")));
+        text
     }
-    if let Some(precision) = report.precision {
-        text += &format!("\nGPUs compute in {precision}");
-    }
-    if let Some(default) = &report.default {
-        text += &format!("\ndefault: {default}; --devices chooses others");
-    }
-    let remarks = report.remarks.iter();
-    text.extend(remarks.map(|remark| format!("\n{remark}")));
-    if let Some(matrix) = matrix {
-        text += &format!("\n\nworst-fit decreasing\n{matrix}");
-    }
-    text
+}
+
+/// Returns a device on its own line.
+fn device_line(device: &DeviceRow) -> String {
+    let gpu = device.gpu.as_ref().map(|gpu| format!("  {}", gpu.name));
+    format!(
+        "\n{:10} {:4} {:>10}{}",
+        device.name,
+        device.kind,
+        format_bytes(device.memory_bytes),
+        gpu.unwrap_or_default()
+    )
 }
 
 /// Returns the combination of members: a rule or steps.
@@ -312,11 +307,10 @@ fn combined(report: &CheckReport) -> String {
 
 /// Returns the shape of a sample, or the names, types and shapes of its tensors.
 fn input(report: &CheckReport) -> String {
-    let Some(tensors) = &report.tensors else {
-        return format!("{:?}", report.input);
-    };
-    let each = tensors.iter().map(|spec| format!("{} {spec}", spec.name));
-    each.collect::<Vec<_>>().join(", ")
+    match &report.tensors {
+        Some(tensors) => tensors_in_words(tensors),
+        None => format!("{:?}", report.input),
+    }
 }
 
 fn members_table(report: &CheckReport) -> String {
@@ -363,37 +357,33 @@ fn members_table(report: &CheckReport) -> String {
 /// The largest number of channels shown one by one.
 const SHOWN: usize = 4;
 
-/// Returns remarks on changed weights and on channels with different normalisations.
+/// Returns remarks on the members, each on its own line.
 fn remarks(report: &CheckReport) -> String {
-    let mut text = String::new();
-    for member in &report.members {
-        for note in &member.weights {
-            text += &format!("\n{}: {note}", member.name);
-        }
-        if let Some(end) = member.ends_in {
-            let name = &member.name;
-            text += &format!("\n{name}: ends in {end}; its outputs are used unchanged");
-        }
-        if let Some(own) = &member.own_scales {
-            text += &format!("\n{}: {own}", member.name);
-        }
-        if let Some(calibration) = &member.calibration {
-            text += &format!("\n{}: {calibration}", member.name);
-        }
-        let channels = &member.normalisation;
-        if (2..=SHOWN).contains(&channels.len()) {
-            let each: Vec<String> = channels.iter().map(Affine::to_string).collect();
-            text += &format!("\n{}: channels {}", member.name, each.join(", "));
-        } else if channels.len() > SHOWN {
-            let n = channels.len();
-            text += &format!(
-                "\n{}: {n} channels, each with its own normalisation",
-                member.name
-            );
+    let remarks = report.members.iter().flat_map(MemberSummary::remarks);
+    let text: String = remarks.collect();
+    match text.is_empty() {
+        true => text,
+        false => text + "\n",
+    }
+}
+
+impl MemberSummary {
+    /// Returns remarks on changed weights, quantisation and channels with different normalisations.
+    fn remarks(&self) -> impl Iterator<Item = String> {
+        let ends = |end| format!("ends in {end}; its outputs are used unchanged");
+        let notes = self.weights.iter().cloned().chain(self.ends_in.map(ends));
+        let own = self.own_scales.as_ref().map(ToString::to_string);
+        let calibration = self.calibration.as_ref().map(ToString::to_string);
+        let remarks = notes.chain(own).chain(calibration).chain(self.channels());
+        remarks.map(|remark| format!("\n{}: {remark}", self.name))
+    }
+
+    fn channels(&self) -> Option<String> {
+        let each = self.normalisation.iter().map(Affine::to_string);
+        match self.normalisation.len() {
+            0 | 1 => None,
+            2..=SHOWN => Some(format!("channels {}", each.collect::<Vec<_>>().join(", "))),
+            n => Some(format!("{n} channels, each with its own normalisation")),
         }
     }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text
 }

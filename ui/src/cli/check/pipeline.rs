@@ -7,7 +7,7 @@ use divisi_runtime::tensor::TensorSpec;
 use divisi_runtime::words::counted;
 use serde::Serialize;
 
-use crate::cli::output::columns;
+use crate::cli::tables::{columns, tensors_in_words};
 
 /// A pipeline in a report.
 #[derive(Serialize)]
@@ -80,13 +80,10 @@ impl PipelineSummary {
 
     /// Returns the steps as a table, then the tensors of an answer.
     pub(super) fn table(&self) -> String {
-        let head = ["step", "run by", "reads", "makes", ""].map(str::to_owned);
-        let rows = self.steps.iter().map(StepSummary::row);
-        let rows: Vec<[String; 5]> = std::iter::once(head).chain(rows).collect();
-        let outputs = self.outputs.iter();
-        let outputs = outputs.map(|spec| format!("{} {spec}", spec.name));
-        let outputs: Vec<String> = outputs.collect();
-        format!("{}\noutputs: {}\n", columns(&rows), outputs.join(", "))
+        let head = ["step", "run by", "reads", "makes", ""];
+        let steps = columns(&head, self.steps.iter().map(StepSummary::row));
+        let outputs = tensors_in_words(&self.outputs);
+        format!("{steps}\noutputs: {outputs}\n")
     }
 }
 

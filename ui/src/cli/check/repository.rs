@@ -14,10 +14,10 @@ use divisi_runtime::words::{counted, one_line};
 use serde::Serialize;
 
 use crate::cli::args::ServingTarget;
-use crate::cli::output::columns;
+use crate::cli::tables::{columns, tensors_in_words};
 
 use super::pipeline::PipelineSummary;
-use crate::cli::reporting::ReportOptions;
+use crate::cli::reporting::{Report, ReportOptions};
 
 #[derive(Serialize)]
 struct RepositoryReport {
@@ -57,7 +57,7 @@ pub(super) fn run(target: &ServingTarget, options: &ReportOptions) -> Result<()>
     let loaded = repository.load(WantedModels::All, &[])?;
     let devices = target.device_choice().find(&[])?.devices;
     let report = RepositoryReport::new(path, &loaded, &devices);
-    options.write(&report, &report.text())?;
+    options.write(&report)?;
     match report.failures.len() {
         0 if report.models.is_empty() => bail!(
             "{}: expected an `ensemble.toml`, or a folder for each model, found none",
@@ -83,7 +83,9 @@ impl RepositoryReport {
             remarks: remarks(loaded, devices),
         }
     }
+}
 
+impl Report for RepositoryReport {
     fn text(&self) -> String {
         let mut text = format!(
             "{} · {} · {}\n",
@@ -92,10 +94,9 @@ impl RepositoryReport {
             counted(self.failures.len(), "failure"),
         );
         if !self.models.is_empty() {
-            let head = ["model", "version", "", "rows", "inputs", "outputs"].map(str::to_owned);
+            let head = ["model", "version", "", "rows", "inputs", "outputs"];
             let rows = self.models.iter().map(ModelSummary::row);
-            let rows: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
-            text += &format!("\n{}", columns(&rows));
+            text += &format!("\n{}", columns(&head, rows));
         }
         let ignored = self.models.iter().filter(|m| !m.not_honoured.is_empty());
         let ignored: Vec<String> = ignored.map(ModelSummary::ignored).collect();
@@ -154,17 +155,13 @@ impl ModelSummary {
     }
 
     fn row(&self) -> [String; 6] {
-        let tensors = |specs: &[TensorSpec]| {
-            let each = specs.iter().map(|spec| format!("{} {spec}", spec.name));
-            each.collect::<Vec<_>>().join(", ")
-        };
         [
             self.name.clone(),
             self.version.to_string(),
             self.kind.clone(),
             self.rows.to_string(),
-            tensors(&self.inputs),
-            tensors(&self.outputs),
+            tensors_in_words(&self.inputs),
+            tensors_in_words(&self.outputs),
         ]
     }
 

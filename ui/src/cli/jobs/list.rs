@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use divisi_model::wall_clock::unix_seconds;
 use divisi_registry::records::{JobEnd, JobRecord};
 use divisi_runtime::words::{counted, one_line};
 use divisi_server::{job_json, job_state};
-use serde_json::Value;
+use serde::{Serialize, Serializer};
 
 use crate::cli::output::print;
-use crate::cli::reporting::ReportOptions;
+use crate::cli::reporting::{Report, ReportOptions};
 use crate::cli::store::StoreArgs;
+use crate::cli::tables::lines;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct JobsArgs {
@@ -35,17 +36,26 @@ pub(crate) fn run(args: &JobsArgs) -> Result<()> {
     if args.clear {
         return clear(args, jobs.values().any(|job| job.end.is_some()));
     }
-    let all: Vec<Value> = jobs.iter().map(|(n, job)| job_json(*n, job)).collect();
-    args.report.write(&all, &table(&jobs))
+    args.report.write(&JobList(jobs))
 }
 
-fn table(jobs: &BTreeMap<u64, JobRecord>) -> String {
-    if jobs.is_empty() {
-        return "no jobs; `divisi submit` queues one".to_owned();
+/// The jobs by their numbers.
+struct JobList(BTreeMap<u64, JobRecord>);
+
+impl Serialize for JobList {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(|(number, job)| job_json(*number, job)))
     }
-    let rows = jobs.iter().map(|(number, job)| row(*number, job));
-    let lines: Vec<String> = rows.collect();
-    format!("{HEAD}\n{}", lines.join("\n"))
+}
+
+impl Report for JobList {
+    fn text(&self) -> String {
+        if self.0.is_empty() {
+            return "no jobs; `divisi submit` queues one".to_owned();
+        }
+        let rows = self.0.iter().map(|(number, job)| Some(row(*number, job)));
+        lines(std::iter::once(Some(HEAD.to_owned())).chain(rows))
+    }
 }
 
 const HEAD: &str = "job   task          written          of rows   state       output";
@@ -83,7 +93,7 @@ fn clear(args: &JobsArgs, has_finished: bool) -> Result<()> {
     let cleared = match has_finished {
         true => {
             let cleared = args.store.place().open()?.clear_jobs();
-            cleared.with_context(|| args.store.place().name())?.len()
+            args.store.named(cleared)?.len()
         }
         false => 0,
     };
@@ -107,14 +117,9 @@ fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
     open_job(args.store.place().read()?.jobs, number)?;
     // An open store is locked. The job may have ended before that.
     let store = args.store.place().open()?;
-    let jobs = store
-        .contents()
-        .with_context(|| args.store.place().name())?
-        .jobs;
-    let mut job = open_job(jobs, number)?;
+    let mut job = open_job(args.store.named(store.contents())?.jobs, number)?;
     job.finish(JobEnd::Cancelled, unix_seconds());
-    let kept = store.keep_job(number, &job);
-    kept.with_context(|| args.store.place().name())?;
+    args.store.named(store.keep_job(number, &job))?;
     print(&format!(
         "job {number} is cancelled; a server that runs it stops after writing finished rows \
          (`divisi jobs` shows their number)"

@@ -57,9 +57,7 @@ fn parse_notified(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
     let goals = args.goals.goals();
     let contents = args.store.place().read()?;
-    let models = contents
-        .task(&args.task)
-        .with_context(|| args.store.place().name())?;
+    let models = args.store.named(contents.task(&args.task))?;
     check_goals(&args.task, models, &goals)?;
     let rows = rows(args, models)?;
     let (input, output) = (whole(&args.input)?, new_file(&args.output)?);
@@ -76,7 +74,8 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
         end: None,
         ended_at: None,
     };
-    let number = handed_over(args, &record).inspect_err(|_| {
+    let submit = || args.store.named(args.store.place().open()?.submit(&record));
+    let number = submit().inspect_err(|_| {
         // No job refers to the new file.
         let _ = fs::remove_file(&output);
     })?;
@@ -86,11 +85,6 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
          its progress",
         args.task
     ))
-}
-
-fn handed_over(args: &SubmitArgs, record: &JobRecord) -> Result<u64> {
-    let number = args.store.place().open()?.submit(record);
-    number.with_context(|| args.store.place().name())
 }
 
 /// Refuses goals that no variant meets.

@@ -1,6 +1,5 @@
 //! The file that `divisi network run` writes: one array, or named tensors in JSON.
 
-use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -14,6 +13,8 @@ use divisi_runtime::tensor::{
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
+use crate::cli::tables::tensors_in_words;
+
 /// A kind of file of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerFile {
@@ -26,13 +27,14 @@ pub(super) enum AnswerFile {
 }
 
 impl AnswerFile {
-    /// Returns the kind of a file by its name.
-    pub(super) fn named(path: &Path) -> Self {
-        let end = path.extension().unwrap_or_default();
-        match end.to_ascii_lowercase().to_str() {
-            Some("json") => AnswerFile::Json,
-            Some("jsonl") => AnswerFile::JsonLines,
-            _ => AnswerFile::Npy,
+    /// Returns the kind of a file by its name, or `None` for another ending.
+    pub(super) fn named(path: &Path) -> Option<Self> {
+        let end = path.extension()?.to_ascii_lowercase();
+        match end.to_str()? {
+            "npy" => Some(AnswerFile::Npy),
+            "json" => Some(AnswerFile::Json),
+            "jsonl" => Some(AnswerFile::JsonLines),
+            _ => None,
         }
     }
 
@@ -42,25 +44,17 @@ impl AnswerFile {
     /// The name has another ending, or one array cannot hold the answers: several tensors, or
     /// tensors of varying length.
     pub(super) fn for_graph(path: &Path, graph: &Graph) -> Result<Self> {
-        let end = path.extension().map(|end| end.to_ascii_lowercase());
-        let end = end.as_deref().and_then(OsStr::to_str);
-        if !matches!(end, Some("npy" | "json" | "jsonl")) {
-            bail!(
-                "--output: expected a .npy, .json or .jsonl file, found {}",
-                path.display()
-            );
-        }
-        let (file, outputs) = (AnswerFile::named(path), graph.signature().outputs);
+        let shown = path.display();
+        let Some(file) = AnswerFile::named(path) else {
+            bail!("--output: expected a .npy, .json or .jsonl file, found {shown}");
+        };
+        let outputs = graph.signature().outputs;
         let fits = outputs.len() == 1 && outputs[0].elements().is_some();
         if file.is_json() || fits {
             return Ok(file);
         }
-        let specs = outputs.iter().map(|spec| format!("{} {spec}", spec.name));
-        bail!(
-            "--output: expected a .json or .jsonl file for {}, found {}",
-            specs.collect::<Vec<_>>().join(", "),
-            path.display()
-        )
+        let tensors = tensors_in_words(&outputs);
+        bail!("--output: expected a .json or .jsonl file for {tensors}, found {shown}")
     }
 
     /// Returns whether the file holds named tensors.

@@ -11,16 +11,18 @@ use divisi_model::metrics::stats::median;
 use divisi_runtime::device::format_bytes;
 use divisi_runtime::device::host::HostWatch;
 use divisi_runtime::network::{Graph, Shape};
+use divisi_runtime::words::counted;
 use serde::Serialize;
 
 use super::chosen::{
-    ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
+    ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, PlaceReport, SYNTHETIC, WeightsChoice,
 };
 use super::samples::read_samples;
 use crate::cli::args::at_least_one;
 use crate::cli::measured_host::MeasuredHost;
-use crate::cli::reporting::ReportOptions;
+use crate::cli::reporting::{Report, ReportOptions};
 use crate::cli::signals::stop_flag;
+use crate::cli::tables::{lines, tensors_in_words};
 use crate::cli::times::parse_seconds;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -52,9 +54,8 @@ struct NetworkBenchReport {
     #[serde(skip)]
     tensors: String,
     batch: usize,
-    threads: usize,
-    device: String,
-    kernels: String,
+    #[serde(flatten)]
+    place: PlaceReport,
     /// A remark if the precision is not the requested one or lacks native instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     remark: Option<String>,
@@ -107,7 +108,7 @@ const LEAST_BATCHES: usize = 3;
 pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     let stopped = stop_flag();
     let place = NetworkPlace::new(&args.place)?;
-    let before = resident_bytes();
+    let before = status("VmRSS:");
     let start = Instant::now();
     let mut chosen = ChosenNetwork::new(&args.network)?;
     let samples = samples(args, &chosen.graph)?;
@@ -127,31 +128,28 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     let ms_per_batch = 1e3 * median(&times);
     let samples_per_s = 1e3 * args.batch as f64 / ms_per_batch;
     let footprint = place.footprint(&chosen.graph, args.batch);
-    tell(
-        &args.report,
-        &NetworkBenchReport {
-            network: chosen.name,
-            input: chosen.graph.input(),
-            tensors: tensors(&chosen.graph),
-            batch: args.batch,
-            threads: place.threads(),
-            device: place.device().to_owned(),
-            kernels: place.kernels(),
-            remark: place.remark(),
-            synthetic,
-            samples_per_s,
-            ms_per_batch,
-            batches: times.len(),
-            gflops: lengths
-                .is_none()
-                .then(|| samples_per_s * chosen.graph.flops() as f64 / 1e9),
-            lengths,
-            load_s,
-            planned_bytes: footprint.weight_bytes + footprint.activation_bytes,
-            peak_bytes: peak_bytes().zip(before).map(|(p, b)| p.saturating_sub(b)),
-            host,
-        },
-    )
+    args.report.write(&NetworkBenchReport {
+        network: chosen.name,
+        input: chosen.graph.input(),
+        tensors: tensors(&chosen.graph),
+        batch: args.batch,
+        place: place.report(),
+        remark: place.remark(),
+        synthetic,
+        samples_per_s,
+        ms_per_batch,
+        batches: times.len(),
+        gflops: lengths
+            .is_none()
+            .then(|| samples_per_s * chosen.graph.flops() as f64 / 1e9),
+        lengths,
+        load_s,
+        planned_bytes: footprint.weight_bytes + footprint.activation_bytes,
+        peak_bytes: status("VmHWM:")
+            .zip(before)
+            .map(|(p, b)| p.saturating_sub(b)),
+        host,
+    })
 }
 
 /// Returns the samples of the file, or generated samples for the network.
@@ -182,54 +180,56 @@ fn measure(
     Ok(times)
 }
 
-fn tell(options: &ReportOptions, report: &NetworkBenchReport) -> Result<()> {
-    let peak = report.peak_bytes.map_or("unknown".into(), format_bytes);
-    let threads = match report.threads {
-        _ if report.device != "cpu" => report.device.clone(),
-        1 => "1 thread".into(),
-        many => format!("{many} threads"),
-    };
-    let rate = match (&report.lengths, report.gflops) {
-        (Some(lengths), _) => format!(
-            "\n{} tokens in samples of {} to {} · {:.0} tokens/s",
-            lengths.sum,
-            lengths.least,
-            lengths.most,
-            1e3 * lengths.sum as f64 / report.ms_per_batch
-        ),
-        (None, rate) => format!(" · {:.1} GFLOP/s", rate.unwrap_or_default()),
-    };
-    let mut text = format!(
-        "{} · {} · batch {} · {threads} · {} kernels\n\n{:.1} samples/s · {:.2} ms a batch (median of {}){rate}\nfirst answer {:.3} s after loading began\nmemory: {} planned, {peak} at the peak",
-        report.network,
-        report.tensors,
-        report.batch,
-        report.kernels,
-        report.samples_per_s,
-        report.ms_per_batch,
-        report.batches,
-        report.load_s,
-        format_bytes(report.planned_bytes),
-    );
-    text.extend(report.host.iter().map(|host| format!("\n{}", host.line())));
-    text.extend(report.remark.iter().map(|remark| format!("\n{remark}")));
-    if report.synthetic {
-        text += &format!("\n{SYNTHETIC}");
+impl Report for NetworkBenchReport {
+    fn text(&self) -> String {
+        let place = &self.place;
+        let threads = match place.threads {
+            _ if place.device != "cpu" => place.device.clone(),
+            threads => counted(threads, "thread"),
+        };
+        let parts = [
+            Some(format!(
+                "{} · {} · batch {} · {threads} · {} kernels\n",
+                self.network, self.tensors, self.batch, place.kernels
+            )),
+            Some(format!(
+                "{:.1} samples/s · {:.2} ms a batch (median of {}){}",
+                self.samples_per_s,
+                self.ms_per_batch,
+                self.batches,
+                self.rate()
+            )),
+            Some(format!(
+                "first answer {:.3} s after loading began",
+                self.load_s
+            )),
+            Some(format!(
+                "memory: {} planned, {} at the peak",
+                format_bytes(self.planned_bytes),
+                self.peak_bytes.map_or("unknown".into(), format_bytes)
+            )),
+            self.host.as_ref().map(MeasuredHost::line),
+            self.remark.clone(),
+            self.synthetic.then(|| SYNTHETIC.to_owned()),
+        ];
+        lines(parts)
     }
-    options.write(report, &text)
 }
 
-/// Returns the bytes of memory that are resident now.
-fn resident_bytes() -> Option<u64> {
-    status("VmRSS:")
+impl NetworkBenchReport {
+    /// Returns the tokens or the operations per second.
+    fn rate(&self) -> String {
+        let Some(lengths) = &self.lengths else {
+            return format!(" · {:.1} GFLOP/s", self.gflops.unwrap_or_default());
+        };
+        let BatchLengths { least, most, sum } = lengths;
+        let rate = 1e3 * *sum as f64 / self.ms_per_batch;
+        format!("\n{sum} tokens in samples of {least} to {most} · {rate:.0} tokens/s")
+    }
 }
 
-/// Returns the peak of resident bytes.
-fn peak_bytes() -> Option<u64> {
-    status("VmHWM:")
-}
-
-/// Reads a field of `/proc/self/status` (Linux), which is in KiB.
+/// Returns the bytes of a field of `/proc/self/status` (Linux), such as the resident memory `VmRSS:`
+/// and its peak `VmHWM:`.
 fn status(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
@@ -243,6 +243,5 @@ fn tensors(graph: &Graph) -> String {
     if inputs.len() == 1 && graph.lengths().is_none() {
         return graph.input().to_string();
     }
-    let each = inputs.iter().map(|spec| format!("{} {spec}", spec.name));
-    each.collect::<Vec<_>>().join(", ")
+    tensors_in_words(&inputs)
 }

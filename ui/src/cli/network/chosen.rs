@@ -19,6 +19,7 @@ use divisi_runtime::network::file::LayersFile;
 use divisi_runtime::network::{Graph, NetworkByLength, Shape, Weights};
 use divisi_runtime::onnx::{OnnxError, OnnxModel, OnnxNetwork};
 use divisi_runtime::{reading, words};
+use serde::Serialize;
 
 use crate::cli::args::{at_least_one, parse_precision, parse_shape};
 
@@ -71,34 +72,31 @@ pub(crate) struct ChosenNetwork {
 impl ChosenNetwork {
     /// Builds the network.
     pub(crate) fn new(choice: &NetworkChoice) -> Result<Self> {
-        if choice.name.ends_with(".toml") {
-            let shape = choice.shape.unwrap_or(Shape::image(3, 224, 224));
-            return Ok(ChosenNetwork {
-                name: choice.name.clone(),
-                graph: layers(Path::new(&choice.name), shape)?,
-                own: None,
-                by_length: None,
-            });
-        }
-        if choice.name.ends_with(".onnx") {
-            let opened = onnx(Path::new(&choice.name), choice.shape);
-            let (network, by_length) = opened.with_context(|| choice.name.clone())?;
-            return Ok(ChosenNetwork {
-                name: choice.name.clone(),
-                graph: network.graph,
-                own: Some(Arc::new(network.weights)),
-                by_length,
-            });
-        }
-        let network = Published::from_name(&choice.name).ok_or_else(|| unknown(&choice.name))?;
-        let shape = choice.shape.unwrap_or(network.input());
-        let graph = Builder::Published(network).build(shape, choice.classes);
-        Ok(ChosenNetwork {
-            name: network.name().to_owned(),
-            graph: graph.with_context(|| format!("{} for samples of {shape}", network.name()))?,
+        let named = |name: &str, graph: Graph| ChosenNetwork {
+            name: name.to_owned(),
+            graph,
             own: None,
             by_length: None,
-        })
+        };
+        let (name, path) = (choice.name.as_str(), Path::new(&choice.name));
+        if name.ends_with(".toml") {
+            let shape = choice.shape.unwrap_or(Shape::image(3, 224, 224));
+            return Ok(named(name, layers(path, shape)?));
+        }
+        if name.ends_with(".onnx") {
+            let opened = onnx(path, choice.shape).with_context(|| name.to_owned());
+            let (network, by_length) = opened?;
+            return Ok(ChosenNetwork {
+                own: Some(Arc::new(network.weights)),
+                by_length,
+                ..named(name, network.graph)
+            });
+        }
+        let network = Published::from_name(name).ok_or_else(|| unknown(name))?;
+        let shape = choice.shape.unwrap_or(network.input());
+        let graph = Builder::Published(network).build(shape, choice.classes);
+        let graph = graph.with_context(|| format!("{} for samples of {shape}", network.name()))?;
+        Ok(named(network.name(), graph))
     }
 
     /// Returns whether the network's own file holds its weights.
@@ -196,6 +194,16 @@ pub(crate) enum NetworkPlace {
     },
 }
 
+/// The hardware of a network in a report.
+#[derive(Serialize)]
+pub(crate) struct PlaceReport {
+    /// The number of threads that share a batch.
+    pub threads: usize,
+    pub device: String,
+    /// A family of the processor's kernels with its precision, or the GPU's precision.
+    pub kernels: String,
+}
+
 impl NetworkPlace {
     /// Chooses the requested number of cores, from the first, or the named GPU.
     pub(crate) fn new(choice: &PlaceChoice) -> Result<Self> {
@@ -205,27 +213,21 @@ impl NetworkPlace {
         }
     }
 
-    /// Returns the number of threads that share a batch.
-    pub(crate) fn threads(&self) -> usize {
+    /// Returns the hardware for reports.
+    pub(crate) fn report(&self) -> PlaceReport {
         match self {
-            NetworkPlace::Cores(cores, ..) => cores.len(),
-            NetworkPlace::Gpu { .. } => 1,
-        }
-    }
-
-    /// Returns the device name for reports.
-    pub(crate) fn device(&self) -> &str {
-        match self {
-            NetworkPlace::Cores(..) => "cpu",
-            NetworkPlace::Gpu { name, .. } => name,
-        }
-    }
-
-    /// Returns the kernels: a family of the processor's with its precision, or the GPU's precision.
-    pub(crate) fn kernels(&self) -> String {
-        match self {
-            NetworkPlace::Cores(_, kernels, _) => kernels.to_string(),
-            NetworkPlace::Gpu { precision, .. } => format!("cuda {precision}"),
+            NetworkPlace::Cores(cores, kernels, _) => PlaceReport {
+                threads: cores.len(),
+                device: "cpu".to_owned(),
+                kernels: kernels.to_string(),
+            },
+            NetworkPlace::Gpu {
+                name, precision, ..
+            } => PlaceReport {
+                threads: 1,
+                device: name.clone(),
+                kernels: format!("cuda {precision}"),
+            },
         }
     }
 
@@ -237,11 +239,14 @@ impl NetworkPlace {
 
     /// Returns the planned memory for batches of up to `batch` samples.
     pub(crate) fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
-        let model = match self {
-            NetworkPlace::Cores(_, kernels, _) => FootprintModel::of_kernels(graph, *kernels),
-            NetworkPlace::Gpu { precision, .. } => FootprintModel::of_gpu(graph, *precision),
-        };
-        model.at(batch, self.threads())
+        match self {
+            NetworkPlace::Cores(cores, kernels, _) => {
+                FootprintModel::of_kernels(graph, *kernels).at(batch, cores.len())
+            }
+            NetworkPlace::Gpu { precision, .. } => {
+                FootprintModel::of_gpu(graph, *precision).at(batch, 1)
+            }
+        }
     }
 
     /// Lowers the network and returns a runner for batches of up to `batch` samples.
@@ -254,29 +259,12 @@ impl NetworkPlace {
         weights.check()?;
         let graph = &chosen.graph;
         let ends = (graph.input().elements(), graph.output().elements());
-        let made = match (self, &chosen.by_length) {
-            (NetworkPlace::Cores(cores, kernels, _), None) => {
-                let lowered = Lowered::with(graph, weights, *kernels);
-                lowered.map(|lowered| {
-                    let network = CoreNetwork::One(Arc::new(lowered));
-                    on_cores(cores, network, ends, batch)
-                })
+        let made = match self {
+            NetworkPlace::Cores(cores, kernels, _) => {
+                let lowered = lowered(chosen, weights, *kernels);
+                lowered.map(|network| on_cores(cores, network, ends, batch))
             }
-            (NetworkPlace::Cores(cores, kernels, _), Some(by_length)) => {
-                let lower = |graph: &Graph| {
-                    let (held, by_length) = (Arc::clone(weights), Arc::clone(by_length));
-                    VaryingNetwork::new(graph, held, by_length, false, *kernels)
-                };
-                let lowered = match lower(graph) {
-                    Err(ComputeError::Padding { .. }) => lower(&graph.unpadded()),
-                    lowered => lowered,
-                };
-                lowered.map(|lowered| {
-                    let network = CoreNetwork::Varying(Arc::new(lowered));
-                    on_cores(cores, network, ends, batch)
-                })
-            }
-            (NetworkPlace::Gpu { gpu, precision, .. }, _) => {
+            NetworkPlace::Gpu { gpu, precision, .. } => {
                 let program = lower(gpu, graph, weights, *precision);
                 program.and_then(|program| {
                     let runner = GpuRunner::new(gpu, program.as_ref(), batch, ends.0, ends.1)?;
@@ -328,6 +316,28 @@ fn gpu(name: &str, choice: &PlaceChoice) -> Result<NetworkPlace> {
 enum CoreNetwork {
     One(Arc<Lowered>),
     Varying(Arc<VaryingNetwork>),
+}
+
+/// Lowers a network for cores: for one length, or for all lengths of its samples.
+fn lowered(
+    chosen: &ChosenNetwork,
+    weights: &Arc<Weights>,
+    kernels: CpuKernels,
+) -> Result<CoreNetwork, ComputeError> {
+    let graph = &chosen.graph;
+    let Some(by_length) = &chosen.by_length else {
+        let lowered = Lowered::with(graph, weights, kernels)?;
+        return Ok(CoreNetwork::One(Arc::new(lowered)));
+    };
+    let lower = |graph: &Graph| {
+        let (held, by_length) = (Arc::clone(weights), Arc::clone(by_length));
+        VaryingNetwork::new(graph, held, by_length, false, kernels)
+    };
+    let lowered = match lower(graph) {
+        Err(ComputeError::Padding { .. }) => lower(&graph.unpadded()),
+        lowered => lowered,
+    };
+    Ok(CoreNetwork::Varying(Arc::new(lowered?)))
 }
 
 /// A single core is used by the caller's thread, which is pinned to it.

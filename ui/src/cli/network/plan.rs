@@ -5,6 +5,8 @@ use divisi_runtime::network::Graph;
 use divisi_runtime::words::one_line;
 use serde::Serialize;
 
+use crate::cli::tables::figures;
+
 /// The method name of operations that Candle runs.
 const CANDLE: &str = "candle";
 
@@ -38,33 +40,25 @@ impl PlanReport {
 
     /// Returns the steps as a table, with the share of Candle's steps.
     pub(super) fn text(&self) -> String {
-        let names = self
-            .steps
-            .iter()
-            .map(|row| one_line(&row.layer).chars().count());
-        let width = names.max().unwrap_or(0).max("step".len());
-        let mut text = format!(
-            "\n\n{}\n{:width$}  {:<21} {:<16} {:>10} {:>10} {:>10}",
-            self.summary(),
+        let head = [
             "step",
             "kernels",
             "then",
             "MFLOPs",
             "values KB",
-            "weights KB"
-        );
-        for row in &self.steps {
-            text += &format!(
-                "\n{:width$}  {:<21} {:<16} {:>10.2} {:>10.1} {:>10.1}",
-                one_line(&row.layer),
-                row.method,
+            "weights KB",
+        ];
+        let rows = self.steps.iter().map(|row| {
+            [
+                one_line(&row.layer).into_owned(),
+                row.method.to_owned(),
                 row.ends.join(", "),
-                row.flops / 1e6,
-                row.bytes / 1e3,
-                row.weight_bytes / 1e3
-            );
-        }
-        text
+                format!("{:.2}", row.flops / 1e6),
+                format!("{:.1}", row.bytes / 1e3),
+                format!("{:.1}", row.weight_bytes / 1e3),
+            ]
+        });
+        format!("{}\n{}", self.summary(), figures(3, &head, rows))
     }
 
     fn summary(&self) -> String {

@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use super::answers::AnswerFile;
 use super::chosen::{
-    ChosenNetwork, NetworkChoice, NetworkPlace, NetworkRunner, PlaceChoice, SYNTHETIC,
+    ChosenNetwork, NetworkChoice, NetworkPlace, NetworkRunner, PlaceChoice, PlaceReport, SYNTHETIC,
     WeightsChoice,
 };
 use super::samples::read_samples;
 use crate::cli::args::at_least_one;
 use crate::cli::open::say;
 use crate::cli::output::OutputFile;
-use crate::cli::reporting::{OutputFormat, ProductOptions};
+use crate::cli::reporting::{ProductOptions, Report};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkRunArgs {
@@ -47,9 +47,8 @@ struct RunReport {
     /// The number of values in an answer.
     values: usize,
     batch: usize,
-    threads: usize,
-    device: String,
-    kernels: String,
+    #[serde(flatten)]
+    place: PlaceReport,
     elapsed_s: f64,
     synthetic: bool,
     /// Samples whose answers contain NaN or infinities.
@@ -61,7 +60,8 @@ pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::new(&args.output, args.product.force)?;
     let mut chosen = ChosenNetwork::new(&args.network)?;
     let file = AnswerFile::for_graph(&args.output, &chosen.graph)?;
-    let are_requests = file.is_json() && AnswerFile::named(&args.input).is_json();
+    let input = AnswerFile::named(&args.input);
+    let are_requests = file.is_json() && input.is_some_and(AnswerFile::is_json);
     let samples = read_samples(&args.input, &chosen.graph, are_requests)?;
     let weights = chosen.weights(&args.weights)?;
     let place = NetworkPlace::new(&args.place)?;
@@ -74,22 +74,26 @@ pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
     let values = chosen.graph.output().elements();
     let nonfinite = rows.chunks(values).filter(|row| !is_finite(row)).count();
     output.write_bytes(&file.bytes(&chosen.graph, &samples, rows)?)?;
-    tell(
-        args.product.format,
-        &RunReport {
-            network: chosen.name,
-            samples: samples.len(),
-            values,
-            batch,
-            threads: place.threads(),
-            device: place.device().to_owned(),
-            kernels: place.kernels(),
-            elapsed_s,
-            synthetic: weights.is_synthetic(),
-            nonfinite,
-            output: args.output.display().to_string(),
-        },
-    )
+    let report = RunReport {
+        network: chosen.name,
+        samples: samples.len(),
+        values,
+        batch,
+        place: place.report(),
+        elapsed_s,
+        synthetic: weights.is_synthetic(),
+        nonfinite,
+        output: args.output.display().to_string(),
+    };
+    args.product.format.print(&report)?;
+    match nonfinite {
+        0 => Ok(()),
+        n => bail!(
+            "{} returned NaN or infinities for {n} of {} samples",
+            report.network,
+            report.samples
+        ),
+    }
 }
 
 /// Runs all samples, at most `batch` at once.
@@ -106,21 +110,15 @@ fn is_finite(row: &[f32]) -> bool {
     row.iter().all(|value| value.is_finite())
 }
 
-fn tell(format: OutputFormat, report: &RunReport) -> Result<()> {
-    let mut text = format!(
-        "{} samples in {:.2} s, answers in {}",
-        report.samples, report.elapsed_s, report.output
-    );
-    if report.synthetic {
-        text += &format!("\n{SYNTHETIC}: answers mean nothing");
-    }
-    format.print(report, &text)?;
-    match report.nonfinite {
-        0 => Ok(()),
-        n => bail!(
-            "{} returned NaN or infinities for {n} of {} samples",
-            report.network,
-            report.samples
-        ),
+impl Report for RunReport {
+    fn text(&self) -> String {
+        let synthetic = format!("\n{SYNTHETIC}: answers mean nothing");
+        format!(
+            "{} samples in {:.2} s, answers in {}{}",
+            self.samples,
+            self.elapsed_s,
+            self.output,
+            if self.synthetic { &synthetic } else { "" }
+        )
     }
 }

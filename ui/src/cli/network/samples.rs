@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use crate::cli::input::InputFile;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use divisi_model::ensemble::{SampleForm, Samples};
 use divisi_runtime::network::Graph;
 use divisi_runtime::tensor::RowCheck;
+
+use crate::cli::args::SampleFiles;
+use crate::cli::open;
 
 /// Reads a file of samples for a network. Samples have named tensors if the network takes several,
 /// others than float32 or some of varying length, or if the file holds requests.
@@ -20,6 +22,5 @@ pub(super) fn read_samples(path: &Path, graph: &Graph, are_requests: bool) -> Re
         lengths: signature.lengths.as_ref(),
         ..SampleForm::new(graph.input())
     };
-    let input = InputFile::open(path, "csv")?;
-    Samples::read(input.path(), &form).with_context(|| path.display().to_string())
+    open::read_samples(path, &SampleFiles::default(), form)
 }

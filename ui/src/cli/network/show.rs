@@ -15,7 +15,8 @@ use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
 use super::plan::PlanReport;
-use crate::cli::reporting::ReportOptions;
+use crate::cli::reporting::{Report, ReportOptions};
+use crate::cli::tables::{figures, lines};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkListArgs {
@@ -48,8 +49,8 @@ struct NetworkRow {
 }
 
 pub(crate) fn list(args: &NetworkListArgs) -> Result<()> {
-    let rows: Vec<NetworkRow> = Published::all().map(row).collect::<Result<_>>()?;
-    args.report.write(&rows, &list_text(&rows))
+    let rows = Published::all().map(row).collect::<Result<Vec<_>>>()?;
+    args.report.write(&rows)
 }
 
 fn row(network: Published) -> Result<NetworkRow> {
@@ -64,22 +65,19 @@ fn row(network: Published) -> Result<NetworkRow> {
     })
 }
 
-fn list_text(rows: &[NetworkRow]) -> String {
-    let mut text = format!(
-        "{:<20} {:>12} {:>8} {:>10}  input",
-        "network", "parameters", "GFLOPs", "weights MB"
-    );
-    for row in rows {
-        text += &format!(
-            "\n{:<20} {:>12} {:>8.2} {:>10.1}  {}",
-            row.name,
-            row.parameters,
-            row.flops as f64 / 1e9,
-            row.weight_bytes as f64 / 1e6,
-            row.input
+impl Report for Vec<NetworkRow> {
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{:<20} {:>12} {:>8} {:>10}  input",
+            "network", "parameters", "GFLOPs", "weights MB"
         );
+        text.extend(self.iter().map(|row| {
+            let (flops, bytes) = (row.flops as f64 / 1e9, row.weight_bytes as f64 / 1e6);
+            let (name, parameters, input) = (row.name, row.parameters, row.input);
+            format!("\n{name:<20} {parameters:>12} {flops:>8.2} {bytes:>10.1}  {input}")
+        }));
+        text + "\n\nGFLOPs are per sample; a multiply-add counts as two."
     }
-    text + "\n\nGFLOPs are per sample; a multiply-add counts as two."
 }
 
 /// The batch sizes in the memory report.
@@ -148,7 +146,7 @@ pub(crate) fn show(args: &NetworkShowArgs) -> Result<()> {
         plan: args.plan.then(|| PlanReport::new(&graph)),
         graph: &graph,
     };
-    args.report.write(&report, &text(&report))
+    args.report.write(&report)
 }
 
 fn planned(graph: &Graph, batch: usize) -> u64 {
@@ -170,76 +168,71 @@ fn tensor((parameter, filling): (Parameter, Filling)) -> TensorRow {
     }
 }
 
-fn text(report: &NetworkReport<'_>) -> String {
-    let mut text = format!(
-        "{} · {} to {} · {} layers · {} parameters · {:.2} GFLOPs · weights {:.1} MB\nplanned memory on one thread:",
-        report.network,
-        report.input,
-        report.output,
-        report.layers,
-        report.parameters,
-        report.flops as f64 / 1e9,
-        report.weight_bytes as f64 / 1e6,
-    );
-    for (batch, bytes) in &report.planned_bytes {
-        text += &format!(" {} at batch {batch},", format_bytes(*bytes));
+impl Report for NetworkReport<'_> {
+    fn text(&self) -> String {
+        let head = format!(
+            "{} · {} to {} · {} layers · {} parameters · {:.2} GFLOPs · weights {:.1} MB",
+            self.network,
+            self.input,
+            self.output,
+            self.layers,
+            self.parameters,
+            self.flops as f64 / 1e9,
+            self.weight_bytes as f64 / 1e6,
+        );
+        let planned = self.planned_bytes.iter();
+        let planned =
+            planned.map(|(batch, bytes)| format!("{} at batch {batch}", format_bytes(*bytes)));
+        let planned = planned.collect::<Vec<_>>().join(", ");
+        let weights = match self.synthetic {
+            true => {
+                let seed = self.seed;
+                format!("{SYNTHETIC}: seed {seed}; trained weights are not included\n")
+            }
+            false => "weights from the network's file\n".to_owned(),
+        };
+        let parts = [
+            Some(head),
+            Some(format!("planned memory on one thread: {planned}")),
+            Some(weights),
+            tensors(&self.graph.signature()),
+            Some(table(self.graph)),
+            self.plan.as_ref().map(|plan| format!("\n{}", plan.text())),
+        ];
+        lines(parts)
     }
-    text.pop();
-    text += &match report.synthetic {
-        true => format!(
-            "\n{SYNTHETIC}: seed {}; trained weights are not included\n",
-            report.seed
-        ),
-        false => "\nweights from the network's file\n".to_owned(),
-    };
-    text += &tensors(&report.graph.signature());
-    text += &table(report.graph);
-    text += &report
-        .plan
-        .as_ref()
-        .map(PlanReport::text)
-        .unwrap_or_default();
-    text
 }
 
-/// Returns a line for each named tensor of a sample and an answer, unless each is a single float32
-/// tensor.
-fn tensors(signature: &Signature) -> String {
+/// Returns a line for each named tensor of a sample and an answer, or `None` if each is a single
+/// float32 tensor.
+fn tensors(signature: &Signature) -> Option<String> {
     let lengths = signature.lengths.as_ref();
     if lengths.is_none() && signature.takes_floats() && signature.answers_floats() {
-        return String::new();
+        return None;
     }
-    let lines = |kind: &'static str, specs: &[TensorSpec]| -> String {
-        let line = |spec: &TensorSpec| format!("\n{kind} {}: {spec}", one_line(&spec.name));
-        specs.iter().map(line).collect()
-    };
-    let lengths = lengths.map_or_else(String::new, |lengths| {
+    let line = |kind: &str, spec: &TensorSpec| format!("{kind} {}: {spec}\n", one_line(&spec.name));
+    let inputs = signature.inputs.iter().map(|spec| line("takes", spec));
+    let outputs = signature.outputs.iter().map(|spec| line("answers", spec));
+    let lengths = lengths.map(|lengths| {
         let most = lengths.largest();
-        format!("\nlengths {lengths}; figures and layers are for length {most}")
+        format!("lengths {lengths}; figures and layers are for length {most}\n")
     });
-    lines("takes", &signature.inputs) + &lines("answers", &signature.outputs) + &lengths + "\n"
+    Some(inputs.chain(outputs).chain(lengths).collect())
 }
 
 fn table(graph: &Graph) -> String {
-    // Names come from files and must not contain control sequences of the terminal.
-    let name = |node: &Node| one_line(&node.name).into_owned();
-    let widths = graph.nodes().iter().map(|n| name(n).chars().count());
-    let width = widths.max().unwrap_or(0);
-    let mut text = format!(
-        "\n{:width$}  {:<22} {:>12} {:>12} {:>10}",
-        "layer", "operation", "answer", "parameters", "MFLOPs"
-    );
-    for (i, node) in graph.nodes().iter().enumerate() {
-        text += &format!(
-            "\n{:width$}  {:<22} {:>12} {:>12} {:>10.2}",
-            name(node),
+    let head = ["layer", "operation", "answer", "parameters", "MFLOPs"];
+    let rows = graph.nodes().iter().enumerate().map(|(at, node)| {
+        [
+            // Names come from files and must not contain control sequences of the terminal.
+            one_line(&node.name).into_owned(),
             operation(node),
             node.shape.to_string(),
-            graph.node_weights(i),
-            graph.node_flops(i) as f64 / 1e6
-        );
-    }
-    text
+            graph.node_weights(at).to_string(),
+            format!("{:.2}", graph.node_flops(at) as f64 / 1e6),
+        ]
+    });
+    figures(2, &head, rows)
 }
 
 fn operation(node: &Node) -> String {
@@ -250,25 +243,19 @@ fn operation(node: &Node) -> String {
         Op::Conv2d(c) => format!("conv {} /{}", c.kernel, c.stride),
         Op::MaxPool(p) => format!("max-pool {} /{}", p.kernel, p.stride),
         Op::AvgPool(p) => format!("avg-pool {} /{}", p.kernel, p.stride),
-        Op::BatchNorm { .. } => "batch-norm".into(),
-        Op::Relu => "relu".into(),
-        Op::Relu6 => "relu6".into(),
         Op::Scale { by } => format!("scale {by}"),
-        Op::GlobalAvgPool => "global-avg-pool".into(),
-        Op::AdaptiveAvgPool { .. } => "adaptive-avg-pool".into(),
-        Op::Linear { .. } => "linear".into(),
-        Op::Add => "add".into(),
         Op::Concat => format!("concat of {}", node.inputs.len()),
-        Op::Flatten => "flatten".into(),
-        Op::Upscale { .. } => "upscale".into(),
-        Op::Softmax => "softmax".into(),
-        Op::MaskedSoftmax => "masked-softmax".into(),
-        Op::Mul => "mul".into(),
         Op::ChannelShuffle { groups } => format!("shuffle of {groups} groups"),
         Op::Channels { first, count } => format!("channels {first} to {}", first + count - 1),
         Op::LocalResponseNorm(norm) => format!("response-norm of {}", norm.size),
-        Op::LayerNorm { .. } => "layer-norm".into(),
         Op::Activation(activation) => activation.name().into(),
         Op::Tensor(op) => op.name().into(),
+        op => named_in_files(op),
     }
+}
+
+/// Returns the name of an operation in files of layers.
+fn named_in_files(op: Op) -> String {
+    let fields = serde_json::to_value(op).unwrap_or_default();
+    fields["op"].as_str().unwrap_or_default().to_owned()
 }

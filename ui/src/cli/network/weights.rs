@@ -7,7 +7,7 @@ use divisi_runtime::network::Weights;
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
-use crate::cli::reporting::{OutputFormat, ProductOptions};
+use crate::cli::reporting::{ProductOptions, Report};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkWeightsArgs {
@@ -40,27 +40,25 @@ pub(crate) fn run(args: &NetworkWeightsArgs) -> Result<()> {
     let file = args.output.display().to_string();
     let written = weights.write(&chosen.graph, &args.output);
     written.with_context(|| file.clone())?;
-    tell(
-        args.product.format,
-        &WeightsReport {
-            network: chosen.name,
-            tensors: chosen.graph.parameters().len(),
-            weight_bytes: chosen.graph.weight_bytes(),
-            seed: args.seed,
-            synthetic: weights.is_synthetic(),
-            output: file,
-        },
-    )
+    args.product.format.print(&WeightsReport {
+        network: chosen.name,
+        tensors: chosen.graph.parameters().len(),
+        weight_bytes: chosen.graph.weight_bytes(),
+        seed: args.seed,
+        synthetic: weights.is_synthetic(),
+        output: file,
+    })
 }
 
-fn tell(format: OutputFormat, report: &WeightsReport) -> Result<()> {
-    let text = format!(
-        "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
-        report.network,
-        report.seed,
-        report.tensors,
-        report.weight_bytes as f64 / 1e6,
-        report.output
-    );
-    format.print(report, &text)
+impl Report for WeightsReport {
+    fn text(&self) -> String {
+        format!(
+            "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
+            self.network,
+            self.seed,
+            self.tensors,
+            self.weight_bytes as f64 / 1e6,
+            self.output
+        )
+    }
 }

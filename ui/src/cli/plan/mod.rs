@@ -7,10 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
-use divisi_engine::search::{
-    Cache, Control, EvaluationError, PlanOrder, Planned, SearchError, plan,
-};
+use anyhow::{Result, bail};
+use divisi_engine::search::{Cache, Control, PlanOrder, Planned, SearchError, plan};
 use divisi_engine::serving::NetworkFactory;
 use divisi_model::allocation::MatrixFile;
 use divisi_model::catalogue::{Catalogue, Demand, NamedMix};
@@ -19,13 +17,14 @@ use divisi_runtime::device::host::HostWatch;
 use divisi_server::{FileSource, demand, ensemble_files};
 
 use super::args::{at_least_one, parse_rate, parse_spare};
+use super::open::with_policy;
 use super::outcome::GoalNotMet;
-use super::output::{OutputFile, ProgressLine, time_left};
+use super::output::{OutputFile, time_left};
 use super::reporting::ProductOptions;
-use super::signals;
+use super::search;
 use super::times::parse_millis;
 use kinds::{KindPrice, kinds};
-use report::{report, text};
+use report::report;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlanArgs {
@@ -84,17 +83,13 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let output = args.product.open(args.output.as_deref())?;
     let order = order(args, read_demand(args)?)?;
-    let control = Arc::new(Control::default());
-    let stop = Arc::clone(&control);
-    signals::on_end(move || stop.cancel());
+    let control = search::control();
     let (started, host) = (Instant::now(), HostWatch::start());
     let planned = watched(&order, &control)?;
     let report = report(&order, &planned, (started.elapsed(), host.end()));
     // The file is written before the report, since a reader may close the pipe early.
     let written = write(output.as_ref(), &order, &planned);
-    let shown = args
-        .product
-        .print(&report, &text(&report, &planned), output.as_ref());
+    let shown = args.product.print(&report, output.as_ref());
     written.and(shown)?;
     if planned.cancelled {
         bail!("planning cancelled: the result is incomplete");
@@ -123,11 +118,7 @@ fn read_demand(args: &PlanArgs) -> Result<Demand> {
     let (_, entries) = FileSource::open(all, None)?;
     let name = entries[0].name.clone();
     let asked = demand(Arc::new(Catalogue::new(&name, entries)?), args.mix.as_ref())?;
-    let models = asked.models();
-    let (policy, segment) = (args.policy.unwrap_or(models.policy), models.segment_size);
-    let fits = policy.check(&models.batch_sizes);
-    fits.map_err(|why| anyhow!("--policy: {why}"))?;
-    Ok(asked.with_policy(policy, segment))
+    with_policy(asked, args.policy, None)
 }
 
 fn order(args: &PlanArgs, demand: Demand) -> Result<PlanOrder> {
@@ -162,8 +153,7 @@ fn watched(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchE
             sets.candidates
         )
     };
-    ProgressLine::watch(|| plan(order, control), far)
-        .unwrap_or_else(|| Err(SearchError::from(EvaluationError::Panicked("planning"))))
+    search::watched("planning", || plan(order, control), far)
 }
 
 fn missed(order: &PlanOrder, planned: &Planned) -> String {

@@ -8,7 +8,8 @@ use divisi_model::metrics::HostLoad;
 use serde::Serialize;
 
 use crate::cli::measured_host::MeasuredHost;
-use crate::cli::output::matrix_table;
+use crate::cli::reporting::Report;
+use crate::cli::tables::{MatrixReport, lines, matrix_table};
 
 #[derive(Serialize)]
 pub(super) struct FleetReport {
@@ -90,8 +91,8 @@ struct OfferRow {
     p50_us: Option<u64>,
     p99_us: Option<u64>,
     device_names: Vec<String>,
-    members: Vec<String>,
-    matrix: Vec<Vec<usize>>,
+    #[serde(flatten)]
+    placed: MatrixReport,
 }
 
 /// Returns the report of a plan that took this time.
@@ -134,7 +135,6 @@ fn mix(order: &PlanOrder) -> Option<String> {
 
 fn row(order: &PlanOrder, offer: &Offer) -> OfferRow {
     let kinds = order.kinds.iter().zip(&offer.counts);
-    let frame = offer.matrix.frame();
     OfferRow {
         words: order.in_words(&offer.counts),
         devices: kinds.map(|(kind, n)| (kind.name.clone(), *n)).collect(),
@@ -144,52 +144,53 @@ fn row(order: &PlanOrder, offer: &Offer) -> OfferRow {
         samples_per_s_doubt: offer.doubt.to_string(),
         p50_us: offer.latency.map(|l| l.p50.as_micros() as u64),
         p99_us: offer.latency.map(|l| l.p99.as_micros() as u64),
-        device_names: frame.devices.clone(),
-        members: frame.members.clone(),
-        matrix: offer.matrix.rows(),
+        device_names: offer.matrix.frame().devices.clone(),
+        placed: MatrixReport::new(&offer.matrix),
     }
 }
 
-/// Returns the report as text.
-pub(super) fn text(report: &FleetReport, planned: &Planned) -> String {
-    let mut text = String::new();
-    let shown = planned.answer.as_ref().or(planned.closest.as_ref());
-    if let Some(offer) = shown {
-        text += &format!("{}\n\n", matrix_table(&offer.matrix));
-    }
-    if let Some(row) = report.answer.as_ref().or(report.closest.as_ref()) {
-        let what = if report.answer.is_some() {
-            "meets the goal"
-        } else {
-            "comes closest"
+impl Report for FleetReport {
+    fn text(&self) -> String {
+        let nearest = match (&self.answer, &self.closest) {
+            (Some(row), _) => Some((row, "meets the goal")),
+            (None, closest) => closest.as_ref().map(|row| (row, "comes closest")),
         };
-        text += &format!("{} {what}\n\n", line(row).trim());
+        let nearest = nearest.map(|(row, what)| {
+            let table = matrix_table(row.placed.matrix());
+            format!("{table}\n\n{} {what}\n", line(row).trim())
+        });
+        let head = "best trade-offs (price, throughput, latency):";
+        let head = (!self.pareto.is_empty()).then(|| head.to_owned());
+        let offers = self.pareto.iter().map(|row| Some(line(row)));
+        let searched = format!(
+            "{} device sets searched, {} ruled out, {:.1} s",
+            self.tried, self.ruled_out, self.elapsed_s
+        );
+        let remarks = remarks(&self.kinds);
+        let remarks = remarks
+            .iter()
+            .map(|(remark, names)| Some(format!("{}: {remark}", names.join(", "))));
+        let host = self.host.as_ref().map(MeasuredHost::line);
+        let first = [nearest, head].into_iter().chain(offers);
+        let rest = [Some(searched), Some(self.load())]
+            .into_iter()
+            .chain(remarks);
+        lines(first.chain(rest).chain([host]))
     }
-    if !report.pareto.is_empty() {
-        text += "best trade-offs (price, throughput, latency):\n";
+}
+
+impl FleetReport {
+    /// Returns the searched load in words.
+    fn load(&self) -> String {
+        let simulated = if self.simulated {
+            "simulated devices "
+        } else {
+            ""
+        };
+        let mix = self.mix.as_ref().map(|mix| format!(", {mix}"));
+        let mix = mix.unwrap_or_default();
+        format!("{simulated}at {} samples/s{mix}", self.rate)
     }
-    for row in &report.pareto {
-        text += &format!("{}\n", line(row));
-    }
-    let simulated = if report.simulated {
-        "simulated devices "
-    } else {
-        ""
-    };
-    text += &format!(
-        "{} device sets searched, {} ruled out, {:.1} s\n{simulated}at {} samples/s",
-        report.tried, report.ruled_out, report.elapsed_s, report.rate
-    );
-    if let Some(mix) = &report.mix {
-        text += &format!(", {mix}");
-    }
-    for (remark, names) in remarks(&report.kinds) {
-        text += &format!("\n{}: {remark}", names.join(", "));
-    }
-    if let Some(host) = &report.host {
-        text += &format!("\n{}", host.line());
-    }
-    text
 }
 
 /// Returns each remark with the names of its kinds.

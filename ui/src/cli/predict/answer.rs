@@ -128,6 +128,7 @@ pub(super) enum LabelName<'a> {
 impl<'a> ReportedAnswer<'a> {
     pub(super) fn new(kind: AnswerKind, names: AnswerNames<'a>, row: &'a [f32]) -> Self {
         let name = |number: usize| Some(names.own?.get(number)?.as_str());
+        let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
         match kind {
             AnswerKind::Classes { .. } => {
                 let class = label_of(row);
@@ -148,7 +149,6 @@ impl<'a> ReportedAnswer<'a> {
                 }
             }
             AnswerKind::Tokens { .. } => {
-                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
                 let classes = tokens_in(row)
                     .iter()
                     .map(|kept| class_of(*kept).map(|n| label(n as usize)));
@@ -157,7 +157,6 @@ impl<'a> ReportedAnswer<'a> {
                 }
             }
             AnswerKind::Boxes { .. } => {
-                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
                 let reported = |found: ScoredBox| ReportedBox {
                     class: label(found.class as usize),
                     score: found.score,
@@ -169,7 +168,6 @@ impl<'a> ReportedAnswer<'a> {
                 }
             }
             AnswerKind::Labels { threshold, .. } => {
-                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
                 let given = threshold.labels(row);
                 ReportedAnswer::Labels {
                     labels: given.map(|given| given.into_iter().map(label).collect()),

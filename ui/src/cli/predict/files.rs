@@ -113,7 +113,7 @@ impl FileFormat {
     /// Returns the contents of the file.
     fn bytes(self, answers: &PredictedAnswers, report: &AnswersReport<'_>) -> Result<Vec<u8>> {
         Ok(match self {
-            FileFormat::Csv => csv(answers, report.simulated).into_bytes(),
+            FileFormat::Csv => csv(answers).into_bytes(),
             FileFormat::Json => {
                 let mut bytes = serde_json::to_vec_pretty(report)?;
                 bytes.push(b'\n');

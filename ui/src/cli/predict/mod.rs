@@ -8,6 +8,7 @@ mod table;
 mod task;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -20,13 +21,13 @@ use divisi_door::client::ServerAddress;
 use super::args::{SampleFiles, ServingTarget};
 use super::goals::GoalArgs;
 use super::open::{OpenedEnsemble, open, say};
-use super::output::{ProgressLine, note, print, print_json, refuse_flawed};
-use super::reporting::{OutputFormat, ProductOptions};
+use super::output::{ProgressLine, note, print, refuse_flawed};
+use super::reporting::{OutputFormat, ProductOptions, Report};
 use super::signals::stop_flag;
 use super::tasks::TaskArgs;
 use files::AnswerFiles;
 use remote::TargetModel;
-use report::{AnswersReport, PredictedAnswers, RunFacts, summary};
+use report::{AnswersReport, PredictedAnswers};
 use table::csv;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -80,13 +81,29 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         output.check(opened.ensemble.answers)?;
     }
     let samples = samples(args, &opened)?;
-    if let Some(address) = &args.server {
-        return ask(args, address, &opened, &samples, output.as_ref());
+    let answers = match &args.server {
+        Some(address) => ask(args, address, &opened, &samples)?,
+        None => serve(args, opened, &samples, &stopped)?,
+    };
+    if let Some(output) = &output {
+        let report = AnswersReport::new(&answers, None);
+        output.write(&answers, &report, samples.names())?;
     }
+    tell(args, &answers)?;
+    refuse_flawed(&answers.flawed(), answers.unanswered(), samples.len())
+}
+
+/// Answers the samples in this process.
+fn serve(
+    args: &PredictArgs,
+    opened: OpenedEnsemble,
+    samples: &Samples,
+    stopped: &AtomicBool,
+) -> Result<PredictedAnswers> {
     let (opened, matrix) = opened.with_matrix(args.matrix.as_deref(), args.target.precision)?;
     let engine = opened.start(&matrix, opened.networks())?;
     let until = Until {
-        stop: Some(&stopped),
+        stop: Some(stopped),
         ..Until::default()
     };
     let detail = match args.members {
@@ -96,9 +113,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let mut progress = ProgressLine::new();
     let means_something = !opened.ensemble.is_synthetic() && !opened.devices.is_simulated();
     let targets = samples.targets().filter(|_| means_something);
-    let mut answers = PredictedAnswers::new(&opened.ensemble, args.members, &samples, targets);
+    let mut answers = PredictedAnswers::new(&opened, args.members, samples, targets);
     let all = samples.len();
-    let run = saturate_for(&engine, &samples, all, detail, until, |_, answer| {
+    let run = saturate_for(&engine, samples, all, detail, until, |_, answer| {
         answers.add(answer);
         progress.say(|| format!("{} of {all} samples", answers.len()));
     })
@@ -109,13 +126,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         let done = answers.len();
         bail!("stopped after {done} of {all} samples; nothing was written");
     }
-    let facts = RunFacts::from_run(&opened, &samples, run.elapsed);
-    let report = AnswersReport::new(&answers, facts);
-    if let Some(output) = &output {
-        output.write(&answers, &report, samples.names())?;
-    }
-    tell(args, &answers, report)?;
-    refuse_flawed(&answers.flawed(), answers.unanswered(), all)
+    answers.elapsed = run.elapsed;
+    Ok(answers)
 }
 
 /// Requests the answers from a server.
@@ -124,13 +136,12 @@ fn ask(
     address: &ServerAddress,
     opened: &OpenedEnsemble,
     samples: &Samples,
-    output: Option<&AnswerFiles>,
-) -> Result<()> {
+) -> Result<PredictedAnswers> {
     let began = Instant::now();
     let targets = samples
         .targets()
         .filter(|_| !opened.ensemble.is_synthetic());
-    let mut answers = PredictedAnswers::new(&opened.ensemble, false, samples, targets);
+    let mut answers = PredictedAnswers::new(opened, false, samples, targets);
     let add = |row: &[f32]| answers.add_row(row);
     let server = (address, &args.access.options());
     let asked = TargetModel {
@@ -140,13 +151,10 @@ fn ask(
     let answered_by = remote::predict(server, &asked, &opened.ensemble, samples, add);
     let answered_by = answered_by.context("--server")?;
     say(&answered_by.lines());
-    let facts = RunFacts::from_run(opened, samples, began.elapsed());
-    let facts = facts.of_server(asked.name, answered_by);
-    let report = AnswersReport::new(&answers, facts);
-    if let Some(output) = output {
-        output.write(&answers, &report, samples.names())?;
-    }
-    tell(args, &answers, report)
+    answers.elapsed = began.elapsed();
+    answers.name = asked.name;
+    answers.answered_by = Some(answered_by);
+    Ok(answers)
 }
 
 impl PredictArgs {
@@ -184,21 +192,13 @@ fn samples(args: &PredictArgs, opened: &OpenedEnsemble) -> Result<Samples> {
     }
 }
 
-fn tell(
-    args: &PredictArgs,
-    answers: &PredictedAnswers,
-    mut report: AnswersReport<'_>,
-) -> Result<()> {
-    report.output = args.written().map(|p| p.display().to_string());
-    if args.written().is_some() {
-        report.answers.clear();
-        return args.product.format.print(&report, &summary(&report));
+fn tell(args: &PredictArgs, answers: &PredictedAnswers) -> Result<()> {
+    let report = AnswersReport::new(answers, args.written());
+    if args.written().is_some() || args.product.format == OutputFormat::Json {
+        return args.product.format.print(&report);
     }
-    if args.product.format == OutputFormat::Json {
-        return print_json(&report);
-    }
-    print(&csv(answers, report.simulated))?;
+    print(&csv(answers))?;
     // Standard output carries the answers, standard error the summary.
-    note(&summary(&report));
+    note(&report.text());
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Collects the answers to all samples, for JSON and for a line of text.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,70 +16,81 @@ use super::answer::{AnswerNames, ReportedAnswer, keep};
 use super::remote::AnsweredBy;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{FlawedMember, cut_line, flawed_lines};
+use crate::cli::reporting::Report;
 
 /// All answers received.
-pub(crate) struct PredictedAnswers {
-    kind: AnswerKind,
-    /// The names of the classes, values or labels, if the ensemble has any.
-    answer_names: Option<Vec<String>>,
+pub(super) struct PredictedAnswers {
+    /// The name of the ensemble or the task.
+    pub(super) name: String,
+    pub(super) ensemble: Arc<Ensemble>,
     /// The outputs of values with the number of values of each, if there are several outputs.
-    outputs: Vec<(String, usize)>,
+    pub(super) outputs: Vec<(String, usize)>,
     own: OwnAnswers,
     /// The ensemble's answers, `[samples, width]`. Positions are stored as class numbers.
-    scores: Vec<f32>,
+    pub(super) scores: Vec<f32>,
     /// The comparison with targets, if these are known and meaningful.
     tally: Option<(MeasureTally, Targets)>,
     /// The name and the rows of each member, if requested.
-    members: Vec<(String, Vec<f32>)>,
-    names: Vec<String>,
+    pub(super) members: Vec<(String, Vec<f32>)>,
     flaws: Vec<Flaws>,
     /// The text of each sample, or empty if samples are not texts.
-    texts: Vec<String>,
+    pub(super) texts: Vec<String>,
     /// The number of tokens of each sample if answers are tokens, or empty if all have the same
     /// number.
     tokens: Vec<Option<usize>>,
     /// The text of each token of each sample, if answers are tokens of texts.
-    token_texts: Vec<Vec<String>>,
+    pub(super) token_texts: Vec<Vec<String>>,
+    /// Whether a device is simulated, so that answers are constants.
+    pub(super) simulated: bool,
+    /// The number of truncated texts in words, if there are any.
+    cut: Option<String>,
+    pub(super) elapsed: Duration,
+    /// The variants of a task that answered.
+    pub(super) answered_by: Option<AnsweredBy>,
 }
 
 impl PredictedAnswers {
     /// Creates an empty collection of answers to `samples`. They are compared with targets if these
     /// are meaningful.
-    pub(crate) fn new(
-        ensemble: &Ensemble,
+    pub(super) fn new(
+        opened: &OpenedEnsemble,
         with_members: bool,
         samples: &Samples,
         targets: Option<&Targets>,
     ) -> Self {
+        let ensemble = &opened.ensemble;
         let of_names = ensemble.answer_names.as_deref();
         let tally = || MeasureTally::with_names(ensemble.answers, of_names);
         let texts = samples.texts().iter().map(|text| text.text.clone());
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
         PredictedAnswers {
-            kind: ensemble.answers,
-            answer_names: ensemble.answer_names.clone(),
+            name: ensemble.name.clone(),
+            ensemble: Arc::clone(ensemble),
             outputs: outputs(ensemble),
             own: ensemble.own_answers(),
             scores: Vec::new(),
             tally: targets.map(|targets| (tally(), targets.clone())),
             members: members.map(|name| (name.clone(), Vec::new())).collect(),
             flaws: vec![Flaws::default(); names.len()],
-            names,
             texts: texts.collect(),
             tokens: tokens(ensemble, samples),
             token_texts: token_texts(ensemble, samples),
+            simulated: opened.devices.is_simulated(),
+            cut: cut_line(samples),
+            elapsed: Duration::ZERO,
+            answered_by: None,
         }
     }
 
     /// Adds the answer to the next samples.
-    pub(crate) fn add(&mut self, answer: &Answer) {
-        let first = self.len();
+    pub(super) fn add(&mut self, answer: &Answer) {
+        let (first, kind) = (self.len(), self.kind());
         answer.rows().for_each(|row| self.add_row(row));
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             for (at, row) in answer.member_rows(member).enumerate() {
                 let tokens = self.tokens.get(first + at).copied().flatten();
-                keep(self.kind, &self.own.answer(member, row), tokens, rows);
+                keep(kind, &self.own.answer(member, row), tokens, rows);
             }
         }
         for flaw in answer.flaws() {
@@ -91,54 +102,41 @@ impl PredictedAnswers {
     pub(super) fn add_row(&mut self, row: &[f32]) {
         let at = self.len();
         let tokens = self.tokens.get(at).copied().flatten();
-        keep(self.kind, row, tokens, &mut self.scores);
+        keep(self.kind(), row, tokens, &mut self.scores);
         if let Some((tally, targets)) = &mut self.tally {
             tally.add(row, targets.target(at));
         }
     }
 
-    /// Returns the number of answered samples.
-    pub(crate) fn len(&self) -> usize {
-        self.scores.len() / self.width()
-    }
-
-    /// Returns the text of a sample, if samples are texts.
-    pub(super) fn text(&self, sample: usize) -> Option<&str> {
-        self.texts.get(sample).map(String::as_str)
-    }
-
-    /// Returns whether samples are texts.
-    pub(super) fn has_texts(&self) -> bool {
-        !self.texts.is_empty()
-    }
-
-    /// Returns the text of each token of a sample, if answers are tokens of texts.
-    pub(super) fn token_texts(&self, sample: usize) -> Option<&[String]> {
-        self.token_texts.get(sample).map(Vec::as_slice)
-    }
-
     /// Returns the kind of the answers.
     pub(super) fn kind(&self) -> AnswerKind {
-        self.kind
+        self.ensemble.answers
+    }
+
+    /// Returns the number of answered samples.
+    pub(super) fn len(&self) -> usize {
+        self.scores.len() / self.width()
     }
 
     /// Returns the number of stored values per answer.
     pub(super) fn width(&self) -> usize {
-        let positions = self.kind.positions();
-        positions.map_or(self.kind.width(), |positions| positions.count())
-    }
-
-    /// Returns the names of the classes, values or labels, if the ensemble has any.
-    pub(super) fn answer_names(&self) -> Option<&[String]> {
-        self.answer_names.as_deref()
+        let positions = self.kind().positions();
+        positions.map_or(self.kind().width(), |positions| positions.count())
     }
 
     /// Returns the names of the parts of an answer.
-    pub(super) fn names(&self) -> AnswerNames<'_> {
+    fn names(&self) -> AnswerNames<'_> {
         AnswerNames {
-            own: self.answer_names(),
+            own: self.ensemble.answer_names.as_deref(),
             outputs: &self.outputs,
         }
+    }
+
+    /// Returns the name of a class or label, or its number if it has none.
+    pub(super) fn label(&self, number: usize) -> String {
+        let names = self.ensemble.answer_names.as_ref();
+        let name = names.and_then(|names| names.get(number).cloned());
+        name.unwrap_or_else(|| number.to_string())
     }
 
     /// Returns the ensemble's answer to each sample.
@@ -146,33 +144,25 @@ impl PredictedAnswers {
         self.scores.chunks_exact(self.width())
     }
 
-    /// Returns the name and the rows of each member, if requested.
-    pub(super) fn members(&self) -> impl Iterator<Item = (&str, &[f32])> {
-        self.members
-            .iter()
-            .map(|(name, rows)| (name.as_str(), &rows[..]))
-    }
-
-    /// Returns the row of a member for a sample.
-    pub(super) fn member_row(&self, member: MemberIndex, sample: usize) -> &[f32] {
-        &self.members[member].1[sample * self.width()..][..self.width()]
+    /// Returns the ensemble's answer to a sample, without a name, then those of the members, if
+    /// requested.
+    pub(super) fn answers(&self, sample: usize) -> impl Iterator<Item = (&str, &[f32])> {
+        let range = sample * self.width()..(sample + 1) * self.width();
+        let members = self.members.iter();
+        let members = members.map(|(name, rows)| (name.as_str(), rows));
+        let all = std::iter::once(("", &self.scores)).chain(members);
+        all.map(move |(name, rows)| (name, &rows[range.clone()]))
     }
 
     /// Returns the number of samples without an answer of the ensemble.
-    pub(crate) fn unanswered(&self) -> usize {
+    pub(super) fn unanswered(&self) -> usize {
         let missing = |row: &&[f32]| row.iter().any(|v| !v.is_finite());
         self.rows().filter(missing).count()
     }
 
     /// Returns the members with flawed rows.
-    pub(crate) fn flawed(&self) -> Vec<FlawedMember> {
-        FlawedMember::from_flaws(&self.names, &self.flaws)
-    }
-
-    /// Returns the rows of the members, if requested, then those of the ensemble.
-    pub(super) fn values(&self) -> impl Iterator<Item = &f32> {
-        let members = self.members.iter().flat_map(|(_, rows)| rows);
-        members.chain(&self.scores)
+    pub(super) fn flawed(&self) -> Vec<FlawedMember> {
+        FlawedMember::from_flaws(&self.ensemble.member_names(), &self.flaws)
     }
 }
 
@@ -225,11 +215,11 @@ fn token_texts(ensemble: &Ensemble, samples: &Samples) -> Vec<Vec<String>> {
 
 /// The answers in JSON.
 #[derive(Serialize)]
-pub(crate) struct AnswersReport<'a> {
-    ensemble: String,
+pub(super) struct AnswersReport<'a> {
+    ensemble: &'a str,
     /// The variants of a task that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    answered_by: Option<AnsweredBy>,
+    answered_by: Option<&'a AnsweredBy>,
     samples: usize,
     elapsed_s: f64,
     /// The figures by the keys of their measures, if targets are known and no weights are
@@ -240,20 +230,20 @@ pub(crate) struct AnswersReport<'a> {
     qualities: Vec<Quality>,
     synthetic: bool,
     /// Whether a device is simulated, so that answers are constants.
-    pub simulated: bool,
-    pub output: Option<String>,
+    simulated: bool,
+    output: Option<String>,
     /// Samples without an answer: a member answered NaN or infinities.
     unanswered: usize,
     /// The number of truncated texts in words, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cut: Option<String>,
+    cut: Option<&'a str>,
     flawed: Vec<FlawedMember>,
-    pub answers: Vec<AnswerRow<'a>>,
+    answers: Vec<AnswerRow<'a>>,
 }
 
 /// The answer to a sample, and the members' answers if requested.
 #[derive(Serialize)]
-pub(crate) struct AnswerRow<'a> {
+struct AnswerRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     /// The part of the text behind each token.
@@ -273,59 +263,28 @@ struct MemberAnswer<'a> {
     answer: ReportedAnswer<'a>,
 }
 
-/// The facts about a run in a report.
-pub(crate) struct RunFacts {
-    /// The name of the ensemble or the task.
-    name: String,
-    answered_by: Option<AnsweredBy>,
-    elapsed: Duration,
-    synthetic: bool,
-    simulated: bool,
-    cut: Option<String>,
-}
-
-impl RunFacts {
-    /// Collects the facts about a run that took `elapsed`.
-    pub(crate) fn from_run(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
-        RunFacts {
-            name: opened.ensemble.name.clone(),
-            answered_by: None,
-            elapsed,
-            synthetic: opened.ensemble.is_synthetic(),
-            simulated: opened.devices.is_simulated(),
-            cut: cut_line(samples),
-        }
-    }
-
-    /// Returns the facts for answers from a server, under a name.
-    pub(super) fn of_server(self, name: String, answered_by: AnsweredBy) -> Self {
-        RunFacts {
-            name,
-            answered_by: Some(answered_by),
-            ..self
-        }
-    }
-}
-
 impl<'a> AnswersReport<'a> {
-    /// Returns the report.
-    pub(crate) fn new(answers: &'a PredictedAnswers, facts: RunFacts) -> Self {
+    /// Returns the report, which lists the answers unless they are in the file `output`.
+    pub(super) fn new(answers: &'a PredictedAnswers, output: Option<&Path>) -> Self {
         let tally = answers.tally.as_ref();
         let qualities = tally.map_or_else(Vec::new, |(tally, _)| tally.qualities());
         AnswersReport {
             figures: figures(answers.kind(), &qualities),
             qualities,
             samples: answers.len(),
-            elapsed_s: facts.elapsed.as_secs_f64(),
-            ensemble: facts.name,
-            answered_by: facts.answered_by.filter(|by| !by.is_empty()),
-            synthetic: facts.synthetic,
-            simulated: facts.simulated,
-            output: None,
+            elapsed_s: answers.elapsed.as_secs_f64(),
+            ensemble: &answers.name,
+            answered_by: answers.answered_by.as_ref().filter(|by| !by.is_empty()),
+            synthetic: answers.ensemble.is_synthetic(),
+            simulated: answers.simulated,
+            output: output.map(|path| path.display().to_string()),
             unanswered: answers.unanswered(),
-            cut: facts.cut,
+            cut: answers.cut.as_deref(),
             flawed: answers.flawed(),
-            answers: rows(answers),
+            answers: match output {
+                Some(_) => Vec::new(),
+                None => rows(answers),
+            },
         }
     }
 }
@@ -347,17 +306,14 @@ fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
         false => names,
     };
     let rows = answers.rows().enumerate().map(|(sample, row)| {
-        let members = MemberIndex::enumerate(answers.members());
-        let members = members.map(|(member, (name, _))| {
-            let row = answers.member_row(member, sample);
-            MemberAnswer {
-                name,
-                answer: ReportedAnswer::new(kind, of_member, row),
-            }
+        let members = answers.answers(sample).skip(1);
+        let members = members.map(|(name, row)| MemberAnswer {
+            name,
+            answer: ReportedAnswer::new(kind, of_member, row),
         });
         AnswerRow {
-            text: answers.text(sample),
-            token_texts: answers.token_texts(sample),
+            text: answers.texts.get(sample).map(String::as_str),
+            token_texts: answers.token_texts.get(sample).map(Vec::as_slice),
             answer: ReportedAnswer::new(kind, names, row),
             members: members.collect(),
         }
@@ -365,20 +321,22 @@ fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
     rows.collect()
 }
 
-/// Returns a summary on one line, then a line for each flawed member.
-pub(crate) fn summary(report: &AnswersReport<'_>) -> String {
-    let mut text = format!("{} samples in {:.2} s", report.samples, report.elapsed_s);
-    for quality in &report.qualities {
-        let _ = write!(text, ", {} {}", quality.measure.name(), quality.text());
+impl Report for AnswersReport<'_> {
+    /// Returns a summary on one line, then a line for each flawed member.
+    fn text(&self) -> String {
+        let mut text = format!("{} samples in {:.2} s", self.samples, self.elapsed_s);
+        let qualities = self.qualities.iter();
+        text.extend(qualities.map(|q| format!(", {} {}", q.measure.name(), q.text())));
+        text.extend(self.cut.map(|cut| format!("; {cut}")));
+        let nothing = "answers mean nothing";
+        text.extend(
+            self.synthetic
+                .then(|| format!("; synthetic weights: {nothing}")),
+        );
+        text.extend(
+            self.simulated
+                .then(|| format!("; simulated devices: {nothing}")),
+        );
+        text + &flawed_lines(&self.flawed)
     }
-    if let Some(cut) = &report.cut {
-        let _ = write!(text, "; {cut}");
-    }
-    if report.synthetic {
-        text += "; synthetic weights: answers mean nothing";
-    }
-    if report.simulated {
-        text += "; simulated devices: answers mean nothing";
-    }
-    text + &flawed_lines(&report.flawed)
 }

@@ -17,10 +17,10 @@ use divisi_runtime::network::Shape;
 use super::args::{SampleFiles, at_least_one, parse_shape};
 use super::output::ProgressLine;
 use crate::cli::reporting::ProductOptions;
-use measured::MeasuredMember;
+use measured::measure;
 use model::{QuantizedMember, QuantizedModel, SpreadRows};
 use outputs::Outputs;
-use report::QuantizeReport;
+use report::{QuantizeReport, QuantizedRow};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct QuantizeArgs {
@@ -95,13 +95,13 @@ pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     });
     // Files are written only after all members are calibrated.
     let measured = measured.collect::<Result<Vec<_>>>()?;
-    let texts = model.members.iter().zip(&measured);
-    let texts = texts.map(|(member, m)| m.calibrated.calibration.to_json(&member.graph));
-    outputs.write(&texts.collect::<Vec<_>>())?;
-    let members: Vec<_> = measured.into_iter().zip(outputs.names()).collect();
+    let (texts, rows): (Vec<String>, Vec<QuantizedRow>) = measured.into_iter().unzip();
+    outputs.write(&texts)?;
+    let members = rows.into_iter().zip(outputs.names());
+    let members = members.map(|(row, file)| QuantizedRow { file, ..row });
     let rows = args.rows.min(samples.len());
-    let report = QuantizeReport::new(&model, method, (&samples, rows), &members);
-    args.product.format.print(&report, &report.text())
+    let report = QuantizeReport::new(&model, method, (&samples, rows), members.collect());
+    args.product.format.print(&report)
 }
 
 fn method(args: &QuantizeArgs) -> Result<RangeMethod> {
@@ -113,13 +113,13 @@ fn method(args: &QuantizeArgs) -> Result<RangeMethod> {
     })
 }
 
-/// Calibrates a member and measures its answers.
+/// Calibrates a member and measures its answers. Returns the text of its file and its report.
 fn calibrated(
     model: &QuantizedModel,
     member: &QuantizedMember,
     rows: &SpreadRows<'_>,
     options: &CalibrationOptions,
-) -> Result<MeasuredMember> {
+) -> Result<(String, QuantizedRow)> {
     let mut progress = ProgressLine::new();
     let all = rows.count();
     let read = |range| rows.read(range);
@@ -132,7 +132,8 @@ fn calibrated(
         Err(why @ CalibrationError::Kept { .. }) => bail!("--keep: {why}"),
         found => found.map_err(|why| rows.placed(why))?,
     };
-    MeasuredMember::measure(model, member, rows, found)
+    let row = measure(model, member, rows, &found)?;
+    Ok((found.calibration.to_json(&member.graph), row))
 }
 
 impl SpreadRows<'_> {

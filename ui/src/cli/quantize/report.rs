@@ -7,9 +7,9 @@ use divisi_runtime::compute::calibration::RangeMethod;
 use divisi_runtime::words::counted;
 use serde::Serialize;
 
-use super::measured::MeasuredMember;
 use super::model::QuantizedModel;
-use crate::cli::output::columns;
+use crate::cli::reporting::Report;
+use crate::cli::tables::columns;
 
 /// Below this number of samples, the ranges are unreliable.
 const FEW: usize = 32;
@@ -27,30 +27,31 @@ pub(super) struct QuantizeReport {
     quantised_before: Vec<String>,
 }
 
+/// A calibrated member in the report.
 #[derive(Serialize)]
-struct QuantizedRow {
-    name: String,
+pub(super) struct QuantizedRow {
+    pub name: String,
     /// The written file.
-    file: String,
+    pub file: String,
     /// The number of layers computed in int8.
-    quantized: usize,
+    pub quantized: usize,
     /// The layers with weights that stay in float32.
-    kept: Vec<String>,
+    pub kept: Vec<String>,
     /// The shares of the error caused by the first and the last layer in int8, if measured.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    costs: BTreeMap<String, f64>,
+    pub costs: BTreeMap<String, f64>,
     /// The ratio of the answers to their error in decibels, or `None` without an error.
-    signal_to_noise_db: Option<f64>,
+    pub signal_to_noise_db: Option<f64>,
     /// The share of samples with the same class as in float32, if answers are classes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    agreement: Option<f64>,
+    pub agreement: Option<f64>,
     /// The measures in float32 and in int8, if samples have targets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    f32: BTreeMap<&'static str, f64>,
+    pub f32: BTreeMap<&'static str, f64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    int8: BTreeMap<&'static str, f64>,
+    pub int8: BTreeMap<&'static str, f64>,
     #[serde(skip)]
-    qualities: [Vec<Quality>; 2],
+    pub qualities: [Vec<Quality>; 2],
 }
 
 impl QuantizeReport {
@@ -58,23 +59,21 @@ impl QuantizeReport {
         model: &QuantizedModel,
         method: RangeMethod,
         (samples, rows): (&Samples, usize),
-        members: &[(MeasuredMember, String)],
+        members: Vec<QuantizedRow>,
     ) -> Self {
         QuantizeReport {
             model: model.name.clone(),
             method: method.to_string(),
             samples: rows,
-            members: members
-                .iter()
-                .map(|(m, file)| QuantizedRow::from_measured(m, file))
-                .collect(),
+            members,
             warning: few(rows).or_else(|| alike(samples, rows)),
             quantised_before: model.warnings().collect(),
         }
     }
+}
 
-    /// Returns the text for a terminal.
-    pub(super) fn text(&self) -> String {
+impl Report for QuantizeReport {
+    fn text(&self) -> String {
         let samples = counted(self.samples, "sample");
         let mut text = format!("{} · {samples} · ranges by {}\n\n", self.model, self.method);
         let head = [
@@ -87,10 +86,7 @@ impl QuantizeReport {
             "int8",
         ];
         let rows = self.members.iter().map(QuantizedRow::cells);
-        let table: Vec<_> = std::iter::once(head.map(str::to_owned))
-            .chain(rows)
-            .collect();
-        text += &columns(&table);
+        text += &columns(&head, rows);
         text += "\n";
         for member in &self.members {
             text += &member.remarks();
@@ -126,28 +122,6 @@ fn alike(samples: &Samples, rows: usize) -> Option<String> {
 }
 
 impl QuantizedRow {
-    fn from_measured(measured: &MeasuredMember, file: &str) -> Self {
-        let figures = |qualities: &[Quality]| {
-            let each = qualities.iter().map(|q| (q.measure.key(), q.value));
-            each.collect::<BTreeMap<_, _>>()
-        };
-        let [exact, found] = &measured.qualities;
-        let kept = measured.layers.iter().filter(|(_, quantized)| !quantized);
-        let kept: Vec<String> = kept.map(|(name, _)| name.clone()).collect();
-        QuantizedRow {
-            name: measured.name.clone(),
-            file: file.to_owned(),
-            quantized: measured.layers.len() - kept.len(),
-            kept,
-            costs: measured.costs.iter().cloned().collect(),
-            signal_to_noise_db: measured.signal.decibels(),
-            agreement: measured.agreement,
-            f32: figures(exact),
-            int8: figures(found),
-            qualities: measured.qualities.clone(),
-        }
-    }
-
     fn cells(&self) -> [String; 7] {
         let ratio = self.signal_to_noise_db;
         let none = || "–".to_owned();

@@ -23,11 +23,11 @@ use super::args::{SampleFiles, ServingTarget, at_least_one};
 use super::open::{OpenedEnsemble, open_for_variants};
 use super::output::{ProgressLine, time_left};
 use super::reporting::ReportOptions;
-use super::signals;
+use super::search;
 use super::store::StoreArgs;
 use report::RegistrationReport;
 
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RegisterArgs {
     /// Task name, as clients request it
     #[arg(value_name = "TASK", value_parser = parse_task)]
@@ -93,19 +93,11 @@ fn parse_precision() -> impl TypedValueParser<Value = VariantPrecision> {
 }
 
 pub(crate) fn run(args: &RegisterArgs) -> Result<()> {
-    let control = Arc::new(Control::default());
-    let stop = Arc::clone(&control);
-    signals::on_end(move || stop.cancel());
+    let control = search::control();
     let output = args.report.open()?;
     match repository_models(&args.target.ensemble)? {
-        Some(models) => {
-            let report = repository::register(args, &models, &control)?;
-            output.write(&report, &report.text())
-        }
-        None => {
-            let report = register(args, &control)?;
-            output.write(&report, &report.text())
-        }
+        Some(models) => output.write(&repository::register(args, &models, &control)?),
+        None => output.write(&register(args, &control)?),
     }
 }
 
@@ -114,17 +106,9 @@ pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> R
     let args = RegisterArgs {
         task: task.to_owned(),
         target: target.clone(),
-        name: None,
-        replace: false,
         precisions: VariantPrecision::ALL.to_vec(),
-        input: None,
-        files: SampleFiles::default(),
-        rows: None,
-        price: None,
-        no_cache: false,
-        measure_again: false,
         store: store.clone(),
-        report: ReportOptions::default(),
+        ..RegisterArgs::default()
     };
     register(&args, &Arc::default()).map(drop)
 }
@@ -162,7 +146,7 @@ fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationR
         true => store.replace(&args.task, &model),
         false => store.register(&args.task, &model),
     };
-    written.with_context(|| args.store.place().name())?;
+    args.store.named(written)?;
     let mut remarks = registration.remarks(&model);
     let others = contents
         .counted_on_other_rows(&args.task, &model)
@@ -238,10 +222,7 @@ fn distinct(asked: &[VariantPrecision]) -> Vec<VariantPrecision> {
 
 /// Returns the labelled samples, limited to the requested number.
 fn samples(args: &RegisterArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>> {
-    let samples = match &args.input {
-        Some(path) => Arc::new(opened.read_samples(path, &args.files)?),
-        None => opened.calibration()?,
-    };
+    let samples = opened.samples(args.input.as_deref(), &args.files)?;
     let answers = opened.ensemble.answers;
     let labels = match (samples.labels(), &args.input) {
         (Some(labels), _) => labels,

@@ -6,7 +6,8 @@ use divisi_registry::registration::{Registration, RegistrationRemark};
 use divisi_runtime::words::{counted, grouped};
 use serde::Serialize;
 
-use crate::cli::output::columns;
+use crate::cli::reporting::Report;
+use crate::cli::tables::columns;
 use crate::cli::variants::{ListedVariant, cells, heads};
 
 /// The report of a finished registration.
@@ -90,9 +91,10 @@ impl RegistrationReport {
                 .collect(),
         }
     }
+}
 
-    /// Returns the report as lines and a table.
-    pub(super) fn text(&self) -> String {
+impl Report for RegistrationReport {
+    fn text(&self) -> String {
         let members = counted(self.members, "member");
         let mut text = format!(
             "task `{}`: {} with {members} ({}), measured on {} labelled rows\n",
@@ -114,8 +116,7 @@ impl RegistrationReport {
         let head = [&[String::new()][..], &heads(false)].concat();
         let rows = self.best.iter();
         let rows = rows.map(|b| [&[b.at.to_owned()][..], &cells(&b.variant)].concat());
-        let rows: Vec<Vec<String>> = [head].into_iter().chain(rows).collect();
-        text += &(columns(&rows) + EXPLAINED);
+        text += &(columns(&head, rows) + EXPLAINED);
         for warning in &self.warnings {
             text += &format!("\nwarning: {}", warning.text);
         }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::report::RegistrationReport;
 use super::{RegisterArgs, ServingTarget};
+use crate::cli::reporting::Report;
 
 /// The report of a repository: a report of each registered model, and the reason for each other
 /// model.
@@ -84,16 +85,15 @@ impl LeftOutModel {
     }
 }
 
-impl RegisteredModels {
-    /// Returns the reports of the registered models, and the reasons for the others.
-    pub(super) fn text(&self) -> String {
-        let mut parts: Vec<String> = self.registered.iter().map(|model| model.text()).collect();
-        if !self.left_out.is_empty() {
-            parts.push(self.reasons());
-        }
-        parts.join("\n\n")
+impl Report for RegisteredModels {
+    fn text(&self) -> String {
+        let models = self.registered.iter().map(Report::text);
+        let reasons = (!self.left_out.is_empty()).then(|| self.reasons());
+        models.chain(reasons).collect::<Vec<_>>().join("\n\n")
     }
+}
 
+impl RegisteredModels {
     fn reasons(&self) -> String {
         let lines = self.left_out.iter();
         let lines =

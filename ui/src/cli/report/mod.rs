@@ -11,27 +11,28 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use divisi_door::ServerOptions;
 use divisi_runtime::reading;
-use divisi_server::{Server, StartLoad};
+use divisi_server::{ServeOptions, Server, StartLoad};
 use divisi_session::record::RecordingReader;
+use divisi_session::remote::names;
 use divisi_session::replay::ReplaySession;
 use divisi_session::wire::HELLO;
 use divisi_session::{LatencyView, Session, Snapshot};
+use serde::Serialize;
 
 use super::args::{ServingTarget, parse_start_load};
-use super::output::{OutputFile, note, print};
-use super::reporting::OutputFormat;
+use super::output::note;
+use super::reporting::{OpenedReport, OutputFormat, Report, written_csv};
 use super::tasks::NamedModels;
 use super::times::parse_seconds;
-use super::{serve, signals, start};
+use super::{near, serve, signals, start};
 use crate::config;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArgs {
     /// Recording, running server, or ensemble to serve briefly
     #[command(flatten)]
-    pub(super) target: ServingTarget,
+    target: ServingTarget,
     /// Matrix to serve an ensemble with (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -55,6 +56,18 @@ pub(crate) struct ReportArgs {
     pub(super) names_none: bool,
 }
 
+impl ReportArgs {
+    /// Refuses an unknown name of a server, a recording or an ensemble.
+    pub(super) fn check_target(&self) -> Result<()> {
+        let servers = names().unwrap_or_default();
+        near::check(
+            &self.target.ensemble,
+            "server, recording, ensemble",
+            servers,
+        )
+    }
+}
+
 /// The interval between two snapshots of an ensemble served for a report.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -64,18 +77,17 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         Some(format) => format,
         None => configured()?,
     };
-    let output = args.output.as_deref();
-    let output = output.map(|path| OutputFile::new(path, args.force));
-    let output = output.transpose()?;
-    let shown = shown(args)?;
-    let written = match format {
-        OutputFormat::Text => text::text(&shown),
-        OutputFormat::Json => serde_json::to_string_pretty(&shown)?,
-        OutputFormat::Csv => csv(&shown)?,
-    };
-    match output {
-        Some(file) => file.write(&format!("{}\n", written.trim_end())),
-        None => print(&written),
+    let output = OpenedReport::new(format, args.output.as_deref(), args.force)?;
+    output.write(&shown(args)?)
+}
+
+impl Report for Snapshot {
+    fn text(&self) -> String {
+        text::text(self)
+    }
+
+    fn csv(&self) -> Result<String> {
+        written_csv(|writer| rows(self).try_for_each(|row| writer.serialize(row)))
     }
 }
 
@@ -128,13 +140,13 @@ fn manifest_like(target: &Path) -> Result<()> {
 
 fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
-    let Server { mut session, .. } = start::server(
-        &NamedModels::from_target(&args.target),
-        args.matrix.as_deref(),
-        args.load.clone(),
-        None,
-        ServerOptions::default(),
-    )?;
+    let options = ServeOptions {
+        matrix: args.matrix.clone(),
+        load: args.load.clone(),
+        ..ServeOptions::default()
+    };
+    let named = NamedModels::from_target(&args.target);
+    let Server { mut session, .. } = start::server(&named, options)?;
     let until = Instant::now() + args.lasts;
     while Instant::now() < until && !stop.load(Ordering::Acquire) {
         // A snapshot also advances the session: it resumes paused load and logs notices.
@@ -144,122 +156,104 @@ fn served(args: &ReportArgs) -> Result<Snapshot> {
     Ok(session.snapshot())
 }
 
-const HEAD: [&str; 20] = [
-    "section",
-    "device",
-    "member",
-    "batch_size",
-    "load",
-    "fill",
-    "samples_per_s",
-    "queued",
-    "batches",
-    "memory_booked_bytes",
-    "memory_bytes",
-    "answered",
-    "p50_us",
-    "p90_us",
-    "p99_us",
-    "max_us",
-    "recent_requests",
-    "recent_p50_us",
-    "recent_p99_us",
-    "precision",
-];
-
-type CsvRow = [String; HEAD.len()];
-
-/// Returns the whole report.
-pub(crate) fn csv(shown: &Snapshot) -> Result<String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(HEAD)?;
-    for row in rows(shown) {
-        writer.write_record(row)?;
-    }
-    Ok(String::from_utf8(writer.into_inner()?)?)
+/// A row of the report. Cells without a measurement are empty.
+#[derive(Default, Serialize)]
+struct ReportRow<'a> {
+    section: &'static str,
+    device: &'a str,
+    member: &'a str,
+    batch_size: Option<usize>,
+    load: Option<String>,
+    fill: Option<String>,
+    samples_per_s: Option<String>,
+    queued: Option<usize>,
+    batches: Option<u64>,
+    memory_booked_bytes: Option<u64>,
+    memory_bytes: Option<u64>,
+    answered: Option<u64>,
+    p50_us: Option<u64>,
+    p90_us: Option<u64>,
+    p99_us: Option<u64>,
+    max_us: Option<u64>,
+    recent_requests: Option<u64>,
+    recent_p50_us: Option<u64>,
+    recent_p99_us: Option<u64>,
+    precision: Option<String>,
 }
 
-fn rows(shown: &Snapshot) -> Vec<CsvRow> {
-    let mut rows = vec![ensemble(shown)];
-    rows.extend(shown.devices.iter().map(|d| {
-        let mut row = row("device", &d.name, "");
-        row[4] = share(d.busy);
-        // Shared memory is reported once, so that sums are correct.
-        if d.shares_memory_of.is_none() {
-            row[9] = d.memory_booked.to_string();
-            row[10] = d.memory_bytes.to_string();
+impl ReportRow<'_> {
+    /// Adds the latencies since the last reload and of the last seconds.
+    fn with_latency(self, view: &LatencyView) -> Self {
+        let (since, now) = (&view.since.summary, &view.now.summary);
+        let long = |micros| (since.count > 0).then_some(micros);
+        let recent = |number| (now.count > 0).then_some(number);
+        ReportRow {
+            p50_us: long(since.p50),
+            p90_us: long(since.p90),
+            p99_us: long(since.p99),
+            max_us: long(since.max),
+            recent_requests: recent(now.count),
+            recent_p50_us: recent(now.p50),
+            recent_p99_us: recent(now.p99),
+            ..self
         }
-        row
-    }));
-    rows.extend(shown.members.iter().map(|m| {
-        let mut row = row("member", "", &m.name);
-        row[6] = format!("{:.3}", m.samples_per_s);
-        row[7] = m.queued.to_string();
-        latency(&mut row, &m.latency);
-        row[19] = m.precision.to_text();
-        row
-    }));
-    rows.extend(workers(shown));
-    rows
+    }
 }
 
-fn ensemble(shown: &Snapshot) -> CsvRow {
-    let mut row = row("ensemble", "", "");
-    row[6] = format!("{:.3}", shown.throughput.samples_per_s);
-    row[11] = shown.counters.answered.to_string();
-    latency(&mut row, &shown.latency);
-    row
+fn rows(shown: &Snapshot) -> impl Iterator<Item = ReportRow<'_>> {
+    let ensemble = ReportRow {
+        section: "ensemble",
+        samples_per_s: Some(format!("{:.3}", shown.throughput.samples_per_s)),
+        answered: Some(shown.counters.answered),
+        ..ReportRow::default()
+    };
+    let ensemble = ensemble.with_latency(&shown.latency);
+    let devices = shown.devices.iter().map(|device| {
+        // Shared memory is reported once, so that sums are correct.
+        let own = |bytes| device.shares_memory_of.is_none().then_some(bytes);
+        ReportRow {
+            section: "device",
+            device: &device.name,
+            load: Some(share(device.busy)),
+            memory_booked_bytes: own(device.memory_booked),
+            memory_bytes: own(device.memory_bytes),
+            ..ReportRow::default()
+        }
+    });
+    let members = shown.members.iter().map(|member| {
+        let row = ReportRow {
+            section: "member",
+            member: &member.name,
+            samples_per_s: Some(format!("{:.3}", member.samples_per_s)),
+            queued: Some(member.queued),
+            precision: Some(member.precision.to_text()),
+            ..ReportRow::default()
+        };
+        row.with_latency(&member.latency)
+    });
+    let rows = std::iter::once(ensemble).chain(devices).chain(members);
+    rows.chain(workers(shown))
 }
 
-fn workers(shown: &Snapshot) -> impl Iterator<Item = CsvRow> {
+fn workers(shown: &Snapshot) -> impl Iterator<Item = ReportRow<'_>> {
     let frame = shown.matrix.frame();
     let entries = shown.matrix.cells().zip(&shown.entries);
     entries.filter_map(|(cell, entry)| {
-        let size = shown.matrix.get(cell)?;
-        let mut row = row(
-            "worker",
-            &frame.devices[cell.device],
-            &frame.members[cell.member],
-        );
-        row[3] = size.get().to_string();
-        row[4] = share(entry.load);
-        row[5] = share(entry.fill);
-        row[7] = entry.waiting.to_string();
-        row[8] = entry.batches.to_string();
-        latency(&mut row, &entry.latency);
-        Some(row)
+        let row = ReportRow {
+            section: "worker",
+            device: &frame.devices[cell.device],
+            member: &frame.members[cell.member],
+            batch_size: Some(shown.matrix.get(cell)?.get()),
+            load: Some(share(entry.load)),
+            fill: Some(share(entry.fill)),
+            queued: Some(entry.waiting),
+            batches: Some(entry.batches),
+            ..ReportRow::default()
+        };
+        Some(row.with_latency(&entry.latency))
     })
-}
-
-fn row(section: &str, device: &str, member: &str) -> CsvRow {
-    let mut row = CsvRow::default();
-    for (cell, text) in row.iter_mut().zip([section, device, member]) {
-        *cell = text.to_owned();
-    }
-    row
 }
 
 fn share(of: f64) -> String {
     format!("{of:.4}")
-}
-
-/// Writes the latencies since the last reload and of the last seconds. Cells without a measurement
-/// are empty.
-fn latency(row: &mut CsvRow, view: &LatencyView) {
-    let (since, now) = (&view.since.summary, &view.now.summary);
-    if since.count > 0 {
-        fill(
-            &mut row[12..16],
-            &[since.p50, since.p90, since.p99, since.max],
-        );
-    }
-    if now.count > 0 {
-        fill(&mut row[16..19], &[now.count, now.p50, now.p99]);
-    }
-}
-
-fn fill(cells: &mut [String], values: &[u64]) {
-    for (cell, value) in cells.iter_mut().zip(values) {
-        *cell = value.to_string();
-    }
 }

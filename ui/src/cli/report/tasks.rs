@@ -28,9 +28,7 @@ pub(super) fn parts(scaling: &ScalingView) -> Vec<String> {
     ];
     let not_served = scaling.tasks.iter().flat_map(|task| &task.not_served);
     let not_served: Vec<String> = not_served.map(|why| format!("  {why}")).collect();
-    if !not_served.is_empty() {
-        parts.push(section("not served", &not_served.join("\n")));
-    }
+    parts.push(section("not served", &not_served.join("\n")));
     if !scaling.jobs.is_empty() {
         parts.push(section("batch jobs", &jobs));
     }

@@ -7,12 +7,12 @@ use divisi_model::metrics::LatencySummary;
 use divisi_session::{DeviceView, LatencyView, Snapshot};
 
 use super::{errors, tasks};
-use crate::cli::output::matrix_table;
+use crate::cli::tables::{figures, lines, matrix_table, stages};
 use crate::panels::lint_texts;
 use crate::text::{Condition, load_words, measured_window, status as words};
 
 /// Returns the whole report.
-pub(crate) fn text(shown: &Snapshot) -> String {
+pub(super) fn text(shown: &Snapshot) -> String {
     let mut parts = vec![
         head(shown),
         section("allocation (batch sizes)", &matrix_table(&shown.matrix)),
@@ -26,7 +26,7 @@ pub(crate) fn text(shown: &Snapshot) -> String {
     parts.extend(errors::parts(shown));
     parts.extend(shown.scaling.iter().flat_map(tasks::parts));
     parts.push(section("notes", &notes(shown)));
-    let parts: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+    parts.retain(|part| !part.is_empty());
     parts.join("\n\n")
 }
 
@@ -61,12 +61,8 @@ fn devices(shown: &Snapshot) -> String {
         "of MiB",
     ];
     let rows = shown.devices.iter().map(|d| {
-        let name = if d.lost {
-            format!("{} (lost)", d.name)
-        } else {
-            d.name.clone()
-        };
-        vec![
+        let name = format!("{}{}", d.name, if d.lost { " (lost)" } else { "" });
+        [
             name,
             d.kind.clone(),
             percent(d.busy),
@@ -113,22 +109,19 @@ fn host(shown: &Snapshot) -> String {
         return String::new();
     };
     let cores = host.load.cores.iter().map(|core| {
-        let shares = [core.own, core.others, core.steal].map(percent);
-        let mut row = vec![format!("cpu:{}", core.core)];
-        row.extend(shares);
-        row
+        let [own, others, steal] = [core.own, core.others, core.steal].map(percent);
+        [format!("cpu:{}", core.core), own, others, steal]
     });
     let head = ["core", "Divisi %", "other programs %", "stolen %"];
-    let wait = host.load.wait.map(|share| {
-        let share = percent(share);
-        format!("\n  runnable threads waited for a core: {share} % of their time")
-    });
-    let throttled = host.load.throttled.map(|share| {
-        let share = percent(share);
-        format!("\n  throttled by the CPU limit: {share} % of its periods")
-    });
-    let rest = wait.into_iter().chain(throttled);
-    table(&head, cores) + &rest.collect::<String>()
+    let (wait, throttled) = (
+        host.load.wait.map(percent),
+        host.load.throttled.map(percent),
+    );
+    lines([
+        Some(table(&head, cores)),
+        wait.map(|share| format!("  runnable threads waited for a core: {share} % of their time")),
+        throttled.map(|share| format!("  throttled by the CPU limit: {share} % of its periods")),
+    ])
 }
 
 fn members(shown: &Snapshot) -> String {
@@ -176,47 +169,36 @@ fn latency(shown: &Snapshot) -> String {
         percentiles(&lately, &now.summary),
         percentiles("since the last reload", &since.summary),
     ];
-    let parts = [
-        "mean by stage",
-        "admission ms",
-        "queueing ms",
-        "batching ms",
-        "copying ms",
-        "computing ms",
-        "combining ms",
-    ];
-    let split = &since.split;
-    let means = [
-        split.admission,
-        split.queueing,
-        split.batching,
-        split.copying,
-        split.computing,
-        split.combining,
-    ];
-    let mut means = means.map(|us| format!("{:.3}", us / 1e3)).to_vec();
-    means.insert(0, "since the last reload".to_owned());
-    let mut text = format!("{}\n{}", table(&head, rows), table(&parts, [means]));
-    if let Some(oldest) = shown.oldest_waiting {
+    let stages = stages(&since.split);
+    let parts = ["mean by stage".to_owned()].into_iter();
+    let parts: Vec<String> = parts
+        .chain(stages.map(|(name, _)| format!("{name} ms")))
+        .collect();
+    let means = ["since the last reload".to_owned()].into_iter();
+    let means = means.chain(stages.map(|(_, micros)| format!("{:.3}", micros / 1e3)));
+    let oldest = shown.oldest_waiting.map(|oldest| {
         let oldest = oldest.as_secs_f64() * 1e3;
-        text += &format!("\n  oldest request in progress: {oldest:.3} ms");
-    }
-    text
+        format!("  oldest request in progress: {oldest:.3} ms")
+    });
+    lines([
+        Some(table(&head, rows)),
+        Some(table(&parts, [means.collect::<Vec<_>>()])),
+        oldest,
+    ])
 }
 
-fn percentiles(name: &str, summary: &LatencySummary) -> Vec<String> {
+fn percentiles(name: &str, summary: &LatencySummary) -> [String; 7] {
     let s = summary;
-    let values = [
-        (0.5, s.p50),
-        (0.9, s.p90),
-        (0.99, s.p99),
-        (0.999, s.p999),
-        (0.0, s.max),
-    ];
-    let values = values.map(|(share, micros)| millis(summary, share, micros));
-    let mut row = vec![name.to_owned(), s.count.to_string()];
-    row.extend(values);
-    row
+    let value = |share, micros| millis(summary, share, micros);
+    [
+        name.to_owned(),
+        s.count.to_string(),
+        value(0.5, s.p50),
+        value(0.9, s.p90),
+        value(0.99, s.p99),
+        value(0.999, s.p999),
+        value(0.0, s.max),
+    ]
 }
 
 fn counters(shown: &Snapshot) -> String {
@@ -229,7 +211,7 @@ fn counters(shown: &Snapshot) -> String {
         c.cancelled,
         c.worker_restarts,
     ];
-    table(&head, [row.map(|n| n.to_string()).to_vec()])
+    table(&head, [row.map(|n| n.to_string())])
 }
 
 /// Returns the console's remarks, the most severe first.
@@ -276,25 +258,11 @@ fn millis(summary: &LatencySummary, share: f64, micros: u64) -> String {
     }
 }
 
-/// Formats a table with the first column left-aligned and the others right-aligned.
-pub(super) fn table<const N: usize>(
-    head: &[&str; N],
-    rows: impl IntoIterator<Item = Vec<String>>,
+/// Formats an indented table with the first column left-aligned and the others right-aligned.
+pub(super) fn table<R: Into<Vec<String>>>(
+    head: &[impl AsRef<str>],
+    rows: impl IntoIterator<Item = R>,
 ) -> String {
-    let mut all = vec![head.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>()];
-    all.extend(rows);
-    let width = |column: usize| {
-        let cells = all.iter().filter_map(|row| row.get(column));
-        cells.map(|c| c.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cells = cells.map(|(i, (cell, &width))| match i {
-            0 => format!("  {cell:<width$}"),
-            _ => format!("  {cell:>width$}"),
-        });
-        cells.collect::<String>()
-    };
-    all.iter().map(line).collect::<Vec<_>>().join("\n")
+    let table = figures(1, head, rows);
+    format!("  {}", table.replace('\n', "\n  "))
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::args::parse_rate;
 use super::goals::GoalArgs;
-use super::reporting::{OutputFormat, ReportOptions};
+use super::reporting::{Report, ReportOptions, written_csv};
 use super::store::StoreArgs;
 use chosen::ChosenReport;
 pub(super) use table::{ListedVariant, cells, heads};
@@ -56,6 +56,9 @@ enum VariantOrder {
 /// Variants, and the choice if a task and goals are given.
 #[derive(Serialize)]
 struct VariantsReport {
+    /// Whether no task is registered.
+    #[serde(skip)]
+    is_empty: bool,
     variants: Vec<ListedVariant>,
     /// Ensembles that have to be registered again.
     stale: Vec<StaleModel>,
@@ -76,14 +79,7 @@ pub(crate) fn run(args: &VariantsArgs) -> Result<()> {
     let contents = args.store.place().read()?;
     let goals = args.goals.goals();
     let report = VariantsReport::from_store(&contents, args, &goals)?;
-    match args.report.format {
-        // One table, whatever else is reported.
-        OutputFormat::Csv => args
-            .report
-            .open()?
-            .write_text(&table::csv(&report.variants)?),
-        _ => args.report.write(&report, &report.text(&contents)),
-    }
+    args.report.write(&report)
 }
 
 impl VariantOrder {
@@ -165,14 +161,17 @@ impl VariantsReport {
             _ => None,
         };
         Ok(VariantsReport {
+            is_empty: contents.tasks.is_empty(),
             variants: rows.collect(),
             stale: models.iter().filter_map(StaleModel::from_model).collect(),
             chosen,
         })
     }
+}
 
-    fn text(&self, contents: &StoreContents) -> String {
-        if contents.tasks.is_empty() {
+impl Report for VariantsReport {
+    fn text(&self) -> String {
+        if self.is_empty {
             return "no registered tasks; register one with `divisi register TASK ENSEMBLE`"
                 .to_owned();
         }
@@ -185,6 +184,14 @@ impl VariantsReport {
         parts.extend(stale);
         parts.extend(self.chosen.as_ref().map(ChosenReport::text));
         parts.join("\n")
+    }
+
+    /// Returns one table of variants, whatever else is reported.
+    fn csv(&self) -> Result<String> {
+        written_csv(|writer| {
+            let mut rows = self.variants.iter();
+            rows.try_for_each(|row| writer.serialize(row))
+        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! Variants as a table, as JSON and as CSV.
 
-use anyhow::Result;
 use divisi_modelless::quantities::{COST_QUERIES, significant};
 use divisi_modelless::variants::Variant;
 use divisi_registry::records::{RegisteredModel, StaleProfile};
@@ -8,7 +7,7 @@ use divisi_runtime::device::format_bytes;
 use serde::Serialize;
 
 use super::alone;
-use crate::cli::output::columns;
+use crate::cli::tables::columns;
 
 /// A variant in a report. Its fields are the columns of the CSV.
 #[derive(Clone, Debug, Serialize)]
@@ -184,17 +183,7 @@ pub(super) fn text(rows: &[ListedVariant]) -> String {
         });
         let is_paid = rows.iter().any(|row| row.paid_per_million.is_some());
         let head = [&[String::new()][..], &heads(is_paid), &[String::new()]].concat();
-        let table: Vec<Vec<String>> = [head].into_iter().chain(table).collect();
-        format!("{}\n{}", rows[0].task, columns(&table))
+        format!("{}\n{}", rows[0].task, columns(&head, table))
     });
     tables.collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the variants as CSV.
-pub(super) fn csv(rows: &[ListedVariant]) -> Result<String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        writer.serialize(row)?;
-    }
-    Ok(String::from_utf8(writer.into_inner()?)?)
 }

@@ -1,10 +1,9 @@
-//! `divisi docs`: the generated parts of the documentation.
+//! The generated parts of the documentation.
 //!
-//! A document holds a generated part between two markers. `divisi docs --renew FILE` writes it
-//! there, and a test compares it with the current output of the program.
+//! A document holds a generated part between two markers:
 //!
 //! ```text
-//! <!-- generated: divisi docs keys -->
+//! <!-- generated: keys -->
 //! …
 //! <!-- end of generated -->
 //! ```
@@ -12,114 +11,66 @@
 mod shared;
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use clap::{Arg, Command, ValueEnum};
+use clap::{Arg, Command};
+use divisi_console::cli::{self, CODES, FILES};
+use divisi_console::commands::{BINDINGS, Binding, Keymap, LINES};
+use divisi_console::config;
+use divisi_console::console::Role;
 use divisi_model::pipeline::HostStep;
 
 use shared::SharedOptions;
 
-use super::man;
-use super::output::print;
-use crate::commands::{BINDINGS, Binding, Keymap, LINES};
-use crate::config::{self, Config, FIELDS};
-use crate::console::Role;
+pub(crate) const BEGIN: &str = "<!-- generated: ";
+pub(crate) const END: &str = "<!-- end of generated -->";
 
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct DocsArgs {
-    /// Part to print as Markdown
-    #[arg(value_enum, value_name = "PART", required_unless_present = "renew")]
-    part: Option<DocsPart>,
-    /// Replace the parts between their markers in these files
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "part")]
-    renew: Vec<PathBuf>,
-}
-
-/// A generated part of the documentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DocsPart {
-    /// Commands and their options
-    Commands,
-    /// Default keys of the console
-    Keys,
-    /// Commands of linear mode
-    Lines,
-    /// Options of config.toml
-    Config,
-    /// Colour roles of a theme
-    Roles,
-    /// Environment variables, files and exit codes
-    Environment,
-    /// Kinds of host steps
-    Steps,
-}
-
-pub(crate) fn run(args: &DocsArgs, program: Command) -> Result<()> {
-    let mut program = program.name("divisi");
-    program.build();
-    let mut files = args.renew.iter();
-    files.try_for_each(|path| renew(path, &program))?;
-    let print = |part| print(&generated(part, &program));
-    args.part.map_or(Ok(()), print)
-}
-
-fn generated(part: DocsPart, program: &Command) -> String {
-    match part {
-        DocsPart::Commands => commands(program),
-        DocsPart::Keys => keys(),
-        DocsPart::Lines => lines(),
-        DocsPart::Config => config(),
-        DocsPart::Roles => roles(),
-        DocsPart::Environment => environment(),
-        DocsPart::Steps => steps(),
-    }
-}
-
-const BEGIN: &str = "<!-- generated: divisi docs ";
-const END: &str = "<!-- end of generated -->";
-
-/// Replaces the generated parts of a file.
-fn renew(path: &Path, program: &Command) -> Result<()> {
-    let context = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(context)?;
-    let renewed = renewed(&text, program).with_context(context)?;
-    if renewed != text {
-        fs::write(path, renewed).with_context(context)?;
-    }
-    Ok(())
+/// Returns a part as Markdown, or `None` if no part is called `name`.
+pub(crate) fn generated(name: &str) -> Option<String> {
+    Some(match name {
+        "commands" => commands(),
+        "keys" => keys(),
+        "lines" => lines(),
+        "config" => table(
+            ["option", "default", ""],
+            config::options().map(|[name, value, meaning]| {
+                [format!("`{name}`"), format!("`{value}`"), plain(&meaning)]
+            }),
+        ),
+        "roles" => roles(),
+        "environment" => environment(),
+        "steps" => steps(),
+        _ => return None,
+    })
 }
 
 /// Returns `text` with its generated parts replaced by current ones.
-fn renewed(text: &str, program: &Command) -> Result<String> {
+///
+/// # Errors
+/// A marker is not complete, or no part has its name.
+pub(crate) fn renewed(text: &str) -> Result<String, String> {
     let mut renewed = String::with_capacity(text.len());
     let mut left = text;
     while let Some((before, after)) = left.split_once(BEGIN) {
-        let Some((name, old)) = after.split_once(" -->") else {
-            bail!("expected ` -->` behind `{BEGIN}`");
-        };
-        let Ok(part) = DocsPart::from_str(name, false) else {
-            bail!("no part of the documentation is called `{name}`");
-        };
-        let Some((_, rest)) = old.split_once(END) else {
-            bail!("the part `{name}` has no `{END}`");
-        };
-        let generated = generated(part, program);
-        renewed += &format!(
-            "{before}{BEGIN}{name} -->\n\n{}\n\n{END}",
-            generated.trim_end()
-        );
+        let marked = after.split_once(" -->").ok_or("expected ` -->`")?;
+        let (name, old) = marked;
+        let unknown = || format!("no part of the documentation is called `{name}`");
+        let generated = generated(name).ok_or_else(unknown)?;
+        let end = || format!("the part `{name}` has no `{END}`");
+        let (_, rest) = old.split_once(END).ok_or_else(end)?;
+        let generated = generated.trim_end();
+        renewed += &format!("{before}{BEGIN}{name} -->\n\n{generated}\n\n{END}");
         left = rest;
     }
     Ok(renewed + left)
 }
 
 /// The program's commands, a section each, then the options that several take.
-fn commands(program: &Command) -> String {
-    let shared = SharedOptions::from_program(program);
+fn commands() -> String {
+    let mut program = cli::program().name("divisi");
+    program.build();
+    let shared = SharedOptions::from_program(&program);
     let mut text = String::new();
-    describe(&mut text, program, "##", &shared);
+    describe(&mut text, &program, "##", &shared);
     text += &shared.text();
     text
 }
@@ -209,7 +160,7 @@ fn meaning(arg: &Arg) -> String {
 fn keys() -> String {
     let keymap = Keymap::default();
     let mut places: Vec<String> = Vec::new();
-    for heading in BINDINGS.iter().map(man::key_heading) {
+    for heading in BINDINGS.iter().map(cli::key_heading) {
         if !places.contains(&heading) {
             places.push(heading);
         }
@@ -217,7 +168,7 @@ fn keys() -> String {
     let tables = places.iter().map(|place| {
         let here = BINDINGS
             .iter()
-            .filter(|entry| man::key_heading(entry) == *place);
+            .filter(|entry| cli::key_heading(entry) == *place);
         let rows = here.map(|entry| key_row(entry, &keymap));
         let title = plain(place);
         format!("### {title}\n\n{}", table(["keys", "command", ""], rows))
@@ -240,21 +191,6 @@ fn lines() -> String {
     table(["line", ""], rows)
 }
 
-/// Returns the options of `config.toml`.
-fn config() -> String {
-    let defaults = Config::default();
-    let rows = FIELDS.iter().map(|field| {
-        let expects = field.expects.words(&config::theme_names());
-        let value = (field.get)(&defaults);
-        [
-            format!("`{}.{}`", field.section, field.key),
-            format!("`{value}`"),
-            plain(&format!("{} Expects {expects}.", field.help)),
-        ]
-    });
-    table(["option", "default", ""], rows)
-}
-
 /// Returns the roles of a theme.
 fn roles() -> String {
     let rows = Role::ALL.iter();
@@ -266,15 +202,10 @@ fn roles() -> String {
 
 /// Returns environment variables, files and exit codes.
 fn environment() -> String {
-    let rows = |of: &[(&str, &str)]| {
-        let rows = of
-            .iter()
-            .map(|(name, help)| [format!("`{name}`"), plain(help)]);
-        rows.collect::<Vec<_>>()
-    };
-    let variables = table(["variable", ""], rows(&man::ENVIRONMENT));
-    let files = man::FILES.map(|(name, help)| [format!("`{}`", man::path_of(name)), plain(help)]);
-    let codes = table(["exit code", ""], rows(&man::CODES));
+    let row = |(name, help): (&str, &str)| [format!("`{name}`"), plain(help)];
+    let variables = table(["variable", ""], cli::environment().map(row));
+    let files = FILES.map(|(name, help)| [format!("`{}`", cli::path_of(name)), plain(help)]);
+    let codes = table(["exit code", ""], CODES.map(row));
     format!("{variables}\n{}\n{codes}", table(["file", ""], files))
 }
 
