@@ -7,15 +7,17 @@ use crate::network::MAX_RANK;
 /// Sizes, the last axis fastest, and the strides of each tensor. Axes that are not needed come
 /// first, with the size 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::compute) struct Axes {
+pub struct Axes {
+    /// The size of each axis.
     pub sizes: [usize; MAX_RANK],
+    /// The strides of each tensor.
     pub strides: Vec<[usize; MAX_RANK]>,
 }
 
 impl Axes {
     /// Merges those of the first `rank` axes that are contiguous in all tensors. The last merged
     /// axis is the one before `end`.
-    pub(in crate::compute) fn merged(tensors: &[Strided], rank: usize, end: usize) -> Self {
+    pub fn merged(tensors: &[Strided], rank: usize, end: usize) -> Self {
         let mut merged: Vec<(usize, Vec<usize>)> = Vec::new();
         let size = |axis: usize| tensors.first().map_or(1, |t| t.dims[axis]);
         for axis in (0..rank).filter(|&axis| size(axis) != 1) {
@@ -43,7 +45,7 @@ impl Axes {
     }
 
     /// Returns the number of positions.
-    pub(in crate::compute) fn positions(&self) -> usize {
+    pub fn positions(&self) -> usize {
         self.sizes.iter().product()
     }
 }

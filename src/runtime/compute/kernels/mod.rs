@@ -90,7 +90,7 @@ mod vector;
 )]
 mod winograd;
 
-pub(in crate::compute) use activations::activate_plainly;
+pub use activations::activate_plainly;
 pub use buffer::mapped_bytes;
 pub(in crate::compute) use buffer::{Buffer, LINE};
 pub(in crate::compute) use choice::{

@@ -7,9 +7,10 @@ use crate::network::{Dims, MAX_RANK};
 
 /// A tensor among the floats of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::compute) struct Strided {
+pub struct Strided {
     /// Floats before the first value.
     pub offset: usize,
+    /// Its dimensions.
     pub dims: Dims,
     /// Floats from one value to the next along each axis; 0 for repeated values.
     strides: [usize; MAX_RANK],
@@ -29,11 +30,13 @@ impl Strided {
         }
     }
 
-    pub(in crate::compute) fn rank(&self) -> usize {
+    /// Returns the number of axes.
+    pub fn rank(&self) -> usize {
         self.dims.rank()
     }
 
-    pub(in crate::compute) fn stride(&self, axis: usize) -> usize {
+    /// Returns the floats from one value to the next along `axis`; 0 for repeated values.
+    pub fn stride(&self, axis: usize) -> usize {
         self.strides[axis]
     }
 
