@@ -64,7 +64,7 @@ pub struct ConsideredAction {
 
 impl PolicyDecision {
     /// Records a considered action.
-    pub(super) fn consider(
+    pub fn consider(
         &mut self,
         task: TaskIndex,
         action: ScalingAction,
