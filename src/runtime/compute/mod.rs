@@ -16,6 +16,7 @@ pub mod cuda;
 mod dynamic;
 mod ends;
 #[cfg(test)]
+#[path = "../../../tests/runtime/units/compute/exact_kernels.rs"]
 mod exact_kernels;
 mod family;
 mod fold;
