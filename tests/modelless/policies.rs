@@ -111,7 +111,9 @@ fn infaas_upgrades_where_that_costs_less_and_downgrades_after_the_hold_off() {
         .find(|c| c.outcome == ActionOutcome::Taken);
     let taken = taken.expect("one").action;
     assert_eq!(taken, ScalingAction::Switch(VariantIndex(B), 3));
-    let beaten: Vec<_> = decision.rejected().map(|c| (c.action, c.outcome)).collect();
+    let considered = decision.considered.iter();
+    let rejected = considered.filter(|c| c.outcome != ActionOutcome::Taken);
+    let beaten: Vec<_> = rejected.map(|c| (c.action, c.outcome)).collect();
     let (c, a) = (
         ScalingAction::Switch(VariantIndex(0), 1),
         ScalingAction::Replicate(VariantIndex(A), 41),

@@ -7,7 +7,7 @@ use divisi_modelless::variants::VariantIndex;
 
 use super::beds::{GPU, empty, seconds, stream, worker};
 use super::figure7::{LARGE, SMALL, pair};
-use super::seeds::{SEEDS, Spread, each, millis};
+use super::seeds::{SEEDS, Spread, each, latency, millis};
 
 use crate::arrivals::{RateShape, poisson};
 
@@ -25,7 +25,7 @@ pub fn print() {
         let reports = each(|seed| report(rate, seed));
         let ratio = |stream: u16, alone_ms: f64| {
             let p99 = move |report: &FleetRecord| {
-                millis(report.latency(0.99, |q| q.stream == stream)) / alone_ms
+                millis(latency(report, 0.99, |q| q.stream == stream)) / alone_ms
             };
             Spread::over(&reports, p99)
         };

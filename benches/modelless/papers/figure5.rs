@@ -10,7 +10,7 @@ use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 
 use super::architectures::ARCHITECTURES;
 use super::beds::{CPU, GPU, INFERENTIA, catalog, empty, seconds, stream, task, worker};
-use super::seeds::{Spread, each};
+use super::seeds::{Spread, answered_by, each};
 use crate::arrivals::{RateShape, poisson, zipf_shares};
 use crate::baselines::ComparedPolicy;
 
@@ -93,7 +93,7 @@ fn day_runs(worth: f64, policy: ComparedPolicy, offline: bool) -> Vec<DayRun> {
         let report = policy.simulate(&load.scenario(policy, offline));
         let busy = report.ticks.iter().map(|t| t.utilisation).sum::<f64>();
         DayRun {
-            answered: report.answered_by(load.end) as f64 / load.end.as_secs_f64(),
+            answered: answered_by(&report, load.end) as f64 / load.end.as_secs_f64(),
             missed: report.missed(),
             of_popular: missed_of(&report, |stream| usize::from(stream) < POPULAR),
             of_others: missed_of(&report, |stream| usize::from(stream) >= POPULAR),

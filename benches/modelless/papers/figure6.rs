@@ -9,7 +9,7 @@ use super::beds::{
     CPU, GPU, INFERENTIA, PaperVariant, catalog, empty, seconds, stream, task, worker,
 };
 use super::resnet50::{CPU_TF, GPU_TRT_1, GPU_TRT_8, INFERENTIA_1};
-use super::seeds::{Spread, each};
+use super::seeds::{Spread, answered_by, each};
 use crate::arrivals::{RateShape, poisson};
 use crate::baselines::ComparedPolicy;
 
@@ -126,7 +126,7 @@ fn place_of(catalog: &VariantCatalog, initial: &PaperVariant) -> VariantIndex {
 }
 
 fn row((load, system): (&str, &str), reports: &[FleetRecord], base: &[FleetRecord]) {
-    let answered = |report: &FleetRecord| report.answered_by(seconds(210.0)) as f64 / 210.0;
+    let answered = |report: &FleetRecord| answered_by(report, seconds(210.0)) as f64 / 210.0;
     println!(
         "| {load} | {system} | {:.1} | {:.1} | {:.1} | {:.2} | {} |",
         Spread::over(reports, answered),

@@ -7,7 +7,7 @@ use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::{DeviceSharing, VariantCatalog, VariantIndex};
 
 use super::beds::{GPU, PaperVariant, catalog, empty, seconds, stream, task, worker};
-use super::seeds::{Spread, each, millis};
+use super::seeds::{Spread, each, latency, millis};
 use crate::arrivals::{RateShape, poisson};
 use crate::baselines::ComparedPolicy;
 
@@ -80,7 +80,7 @@ fn report(shares: [f64; 2], policy: ComparedPolicy, seed: u64) -> FleetRecord {
 
 fn row(popular: &str, policy: ComparedPolicy, reports: &[FleetRecord]) {
     let p99 = |stream: u16| {
-        let p99 = move |report: &FleetRecord| millis(report.latency(0.99, |q| q.stream == stream));
+        let p99 = move |report: &FleetRecord| millis(latency(report, 0.99, |q| q.stream == stream));
         Spread::over(reports, p99)
     };
     let cost = |report: &FleetRecord| {

@@ -6,7 +6,7 @@ use divisi_modelless::variants::VariantIndex;
 
 use super::beds::{CPU, PaperVariant, catalog, empty, seconds, stream, task, worker};
 use super::resnet50;
-use super::seeds::{Spread, each, millis};
+use super::seeds::{Spread, each, latency, millis};
 
 use crate::arrivals::{RateShape, poisson};
 
@@ -28,7 +28,7 @@ pub fn print() {
     println!("|---|---|---|---|---|---|");
     for (name, reports, paper) in [("alone", &alone, "0"), ("with the job", &together, "52")] {
         let quantile = |part| {
-            let of = move |report: &FleetRecord| millis(report.latency(part, |_| true));
+            let of = move |report: &FleetRecord| millis(latency(report, part, |_| true));
             Spread::over(reports, of)
         };
         println!(

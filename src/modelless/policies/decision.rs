@@ -78,12 +78,6 @@ impl PolicyDecision {
             outcome,
         });
     }
-
-    /// Returns the considered actions that were not taken.
-    pub fn rejected(&self) -> impl Iterator<Item = &ConsideredAction> {
-        let all = self.considered.iter();
-        all.filter(|c| c.outcome != ActionOutcome::Taken)
-    }
 }
 
 impl fmt::Display for ActionOutcome {

@@ -244,12 +244,6 @@ pub enum TensorFault {
         /// The value.
         found: i64,
     },
-    /// Values are not finite.
-    #[error("value {at} is not a finite number")]
-    NotFinite {
-        /// The position of the first such value.
-        at: usize,
-    },
     /// The values lie in a file outside of the model's folder.
     #[error("its values are in `{0}`, which is not a path inside the model's folder")]
     Outside(String),

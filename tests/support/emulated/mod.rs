@@ -7,11 +7,11 @@
 mod tensors;
 mod windows;
 
+use divisi_runtime::compute::activate_plainly;
 use divisi_runtime::compute::gpu::{
     GpuOp, GpuPlan, GpuStep, MaskedRows, Pairing, Precision, StepArrays, TensorView, ValuePlace,
     WeightLayout,
 };
-use divisi_runtime::compute::{activate_plainly, softmax_row};
 use divisi_runtime::network::{Activation, Conv2d, Graph, ResponseNorm, Weights};
 use half::{bf16, f16};
 
@@ -311,6 +311,19 @@ impl EmulatedArena {
         for (pixel, values) in values.chunks_exact(view.channels).enumerate() {
             buffer[pixel * view.pitch + view.first..][..view.channels].copy_from_slice(values);
         }
+    }
+}
+
+/// Turns a row of logits into probabilities in place. A NaN makes the whole row NaN.
+fn softmax_row(row: &mut [f32]) {
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0;
+    for value in row.iter_mut() {
+        *value = (*value - max).exp();
+        sum += *value;
+    }
+    for value in row.iter_mut() {
+        *value /= sum;
     }
 }
 

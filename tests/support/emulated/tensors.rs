@@ -5,10 +5,9 @@ use divisi_runtime::compute::gpu::{
     StepArrays, Strided, TensorOperand, TensorWork,
 };
 use divisi_runtime::compute::reference::{of_one, of_two};
-use divisi_runtime::compute::softmax_row;
 use divisi_runtime::network::{MAX_RANK, Reduction};
 
-use super::{Emulated, EmulatedArena};
+use super::{Emulated, EmulatedArena, softmax_row};
 
 /// The memory that the operands of a step are read from.
 struct RowOperands<'a> {

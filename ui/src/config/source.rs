@@ -49,9 +49,6 @@ pub enum ConfigProblem {
         /// All known names.
         known: Vec<String>,
     },
-    /// A value in the place of a table.
-    #[error("expected a table: [{0}]")]
-    NotATable(String),
     /// A value that the option does not accept.
     #[error(transparent)]
     Value(#[from] UnexpectedValue),

@@ -21,7 +21,7 @@ mod update;
 
 pub use crate::layout::{LayoutRow, Panel, PanelLayout};
 pub use crate::look::{
-    Colour, Colours, Paint, Rgb, Role, Styles, TerminalLook, Theme, colours, contrast, picture,
+    Colour, Colours, Paint, Rgb, Role, Styles, TerminalLook, Theme, colours, picture,
 };
 pub use crate::model::{ConsoleEvent, DemoStage, Effect, Options, Wanted};
 pub use crate::panels::lint_texts;

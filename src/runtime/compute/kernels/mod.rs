@@ -97,7 +97,6 @@ pub(in crate::compute) use choice::{
     StepReads, adds_any, reads_any, suits_reduced, suits_reducing, writes_reduced,
 };
 pub(in crate::compute) use dots::{DotKernel, HalfKernel, half_speed};
-pub use elementwise::softmax_row;
 pub(in crate::compute) use layout::ArenaLayout;
 pub(in crate::compute) use memory::BatchMemory;
 pub(in crate::compute) use panels::Filters;
