@@ -10,6 +10,8 @@
 
 mod accuracy;
 mod allocations;
+mod arrivals;
+mod baselines;
 mod choice;
 mod papers;
 mod policies;

@@ -2,14 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use divisi_modelless::fleet::zipf_shares;
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::{
-    ChangeRules, PolicyChoice, Situation, TaskDemand, WatchedVariant,
+    ChangeRules, PlanObjective, Situation, TaskDemand, WatchedVariant,
 };
 use divisi_modelless::quantities::QueryRate;
 use divisi_modelless::variants::{DeviceKindIndex, TaskVariants};
 
+use crate::arrivals::zipf_shares;
+use crate::baselines::ComparedPolicy;
 use crate::papers::{ARCHITECTURES, CPU, GPU, INFERENTIA, catalog, stream, task};
 
 const TASKS: usize = 50;
@@ -40,8 +41,8 @@ pub fn print() {
     let devices: Vec<DeviceKindIndex> = devices.collect();
     println!("| policy | first decision ms | following, mean ms | most ms |");
     println!("|---|---|---|---|");
-    for choice in PolicyChoice::ALL {
-        let mut policy = choice.policy();
+    for choice in ComparedPolicy::ALL {
+        let mut policy = choice.policy(PlanObjective::default());
         let mut hosted = HostedInstances::new(&catalog, &devices);
         let watched = vec![WatchedVariant::UNSEEN; catalog.variants().len()];
         let mut times = Vec::new();

@@ -3,7 +3,7 @@
 use crossterm::event::KeyCode;
 use divisi_console::config::{BUILT_IN, ConfigSource, Settings, built_in};
 use divisi_console::console::{
-    Colour, Colours, ConsoleEvent, Effect, Paint, Rgb, Role, TerminalLook, Theme, contrast, picture,
+    Colour, Colours, ConsoleEvent, Effect, Paint, Rgb, Role, TerminalLook, Theme, picture,
 };
 use ratatui::style::{Color, Modifier};
 use std::path::Path;
@@ -14,6 +14,23 @@ const FULL: TerminalLook = TerminalLook {
     colours: Colours::True,
     ascii: false,
 };
+
+/// Returns the contrast of two colours, 1 to 21 (as defined by WCAG 2).
+fn contrast(one: Rgb, other: Rgb) -> f64 {
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+fn luminance((r, g, b): Rgb) -> f64 {
+    let linear = |part: u8| {
+        let part = f64::from(part) / 255.0;
+        match part <= 0.04045 {
+            true => part / 12.92,
+            false => ((part + 0.055) / 1.055).powf(2.4),
+        }
+    };
+    0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+}
 
 /// How well a role's text can be read where it stands.
 fn contrast_of(theme: &Theme, role: Role) -> f64 {

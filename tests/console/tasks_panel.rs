@@ -51,15 +51,7 @@ fn scaling() -> ScalingView {
         outcome: outcome.to_owned(),
         taken,
     };
-    let all = [
-        "static",
-        "individual",
-        "infaas",
-        "infaas-ilp",
-        "infaas-code",
-        "accuracy",
-        "divisi",
-    ];
+    let all = ["static", "infaas", "infaas-ilp", "divisi"];
     ScalingView {
         policy: "divisi".to_owned(),
         policies: all.map(str::to_owned).to_vec(),

@@ -1,9 +1,10 @@
 //! Every kind of step, in every precision, answers as the plan emulated in host memory.
 
-use divisi_runtime::compute::gpu::{Emulated, Precision};
+use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
 
 use crate::bench::{Bench, apart, beside_others, gpu, program, samples, upload};
+use crate::emulated::Emulated;
 
 /// Rounding of sums in another order, as a share of the largest answer.
 const fn most(precision: Precision) -> f32 {

@@ -14,6 +14,8 @@ mod transformer;
 
 mod bench;
 mod driver;
+#[path = "../support/emulated/mod.rs"]
+mod emulated;
 mod geometry;
 mod networks;
 mod tensors;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use divisi_runtime::compute::gpu::{Emulated, Precision};
+use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::compute::{
     CpuPredictor, FootprintModel, Lowered, Predictor, host_rows, read_rows, write_rows,
 };
@@ -11,6 +11,7 @@ use divisi_runtime::network::builders::{Builder, Densenet, Resnet};
 use divisi_runtime::network::{Graph, Shape, Weights};
 
 use crate::bench::{Bench, alone, apart, beside_others, gpu, program, samples, upload};
+use crate::emulated::Emulated;
 
 fn resnet() -> Graph {
     let net = Resnet {

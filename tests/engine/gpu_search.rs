@@ -112,10 +112,6 @@ fn a_lost_gpus_members_move_to_what_remains() {
 struct Speeds;
 
 impl Evaluator for Speeds {
-    fn name(&self) -> &'static str {
-        "speeds"
-    }
-
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
         let names = &matrix.frame().devices;
         let speed = |(device, size): (DeviceIndex, usize)| {

@@ -20,10 +20,6 @@ use crate::common::{digits, frame, two_devices};
 struct Formula(u64);
 
 impl Evaluator for Formula {
-    fn name(&self) -> &'static str {
-        "formula"
-    }
-
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
         let mut slowest = f64::MAX;
         for member in 0..matrix.frame().members.len() {
@@ -100,10 +96,6 @@ proptest! {
 struct Plateau;
 
 impl Evaluator for Plateau {
-    fn name(&self) -> &'static str {
-        "plateau"
-    }
-
     fn steady(&mut self, matrix: &Matrix) -> f64 {
         matrix.workers().count() as f64
     }
@@ -142,9 +134,6 @@ fn a_cancelled_search_stops_and_keeps_its_best() {
     let control = Control::default();
     struct CancelAt<'a>(usize, &'a Control);
     impl Evaluator for CancelAt<'_> {
-        fn name(&self) -> &'static str {
-            "cancel"
-        }
         fn score(&mut self, matrix: &Matrix, best: f64) -> Result<Score, SearchError> {
             self.0 -= 1;
             if self.0 == 0 {

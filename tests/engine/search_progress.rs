@@ -19,10 +19,6 @@ use crate::common::{digits, fakes, frame, two_devices};
 struct Busy;
 
 impl Evaluator for Busy {
-    fn name(&self) -> &'static str {
-        "busy"
-    }
-
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
         let worker = |(cell, size): (
             divisi_model::allocation::Cell,

@@ -49,10 +49,6 @@ impl Noisy {
 }
 
 impl Evaluator for Noisy {
-    fn name(&self) -> &'static str {
-        "noisy"
-    }
-
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
         let rates = [self.run(matrix), self.run(matrix), self.run(matrix)];
         Ok(Score::of_runs(&rates))
@@ -194,9 +190,6 @@ fn every_figure_says_how_sure_it_is() {
 fn what_has_no_room_to_run_in_is_not_compared() {
     struct NoRoom;
     impl Evaluator for NoRoom {
-        fn name(&self) -> &'static str {
-            "no room"
-        }
         fn score(&mut self, _matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
             Ok(Score::NONE)
         }

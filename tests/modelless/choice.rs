@@ -164,9 +164,9 @@ fn check(
             let as_late = running
                 .iter()
                 .filter(|c| c.missed.latency.is_some() == is_late);
-            let least = as_late.map(|c| c.missed.distance(goals));
+            let least = as_late.map(|c| distance(&c.missed, goals));
             let least = least.fold(f64::INFINITY, f64::min);
-            let away = found.missed.distance(goals);
+            let away = distance(&found.missed, goals);
             prop_assert!(away <= least + 1e-6, "{} {}", away, least);
             let chosen = running.iter().find(|c| c.at == found.variant.get());
             prop_assert_eq!(chosen.expect("it runs").finish, found.finish);
@@ -177,6 +177,18 @@ fn check(
         }
     }
     Ok(())
+}
+
+/// The sum of the misses relative to the goals.
+fn distance(missed: &MissedGoals, goals: &QueryGoals) -> f64 {
+    let part = |miss: Option<f64>, goal: Option<f64>| match (miss, goal) {
+        (Some(miss), Some(goal)) => miss / goal.max(f64::MIN_POSITIVE),
+        _ => 0.0,
+    };
+    let latency = missed.latency.map(|by| by.as_secs_f64());
+    part(missed.accuracy, goals.accuracy.map(Accuracy::get))
+        + part(latency, goals.latency.map(|d| d.get().as_secs_f64()))
+        + part(missed.cost, goals.max_cost.map(QueryCost::get))
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi_modelless::demands::QueryStream;
 use divisi_modelless::fleet::{
-    DeviceDisturbance, FleetRecord, FleetScenario, RateShape, WorkerKind, poisson, simulate,
+    DeviceDisturbance, FleetRecord, FleetScenario, WorkerKind, simulate,
 };
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::jobs::JobRules;
@@ -19,6 +19,7 @@ use divisi_modelless::states::{
 use divisi_modelless::variants::{DeviceKindIndex, TaskIndex, VariantIndex};
 use proptest::prelude::*;
 
+use crate::arrivals::{RateShape, poisson};
 use crate::common::{Sketch, catalog, demand, millis, task};
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use divisi_modelless::demands::QueryStream;
-use divisi_modelless::fleet::{
-    FleetJob, FleetRecord, FleetScenario, RateShape, WorkerKind, poisson, simulate,
-};
+use divisi_modelless::fleet::{FleetJob, FleetRecord, FleetScenario, WorkerKind, simulate};
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::jobs::JobRules;
 use divisi_modelless::placement::DeviceSlot;
@@ -14,6 +12,8 @@ use divisi_modelless::quantities::{CostRate, QueryCost};
 use divisi_modelless::states::{StateThresholds, VariantState};
 use divisi_modelless::variants::{DeviceKindIndex, DeviceSharing, TaskIndex, VariantIndex};
 
+use crate::arrivals::{RateShape, poisson};
+use crate::baselines::ComparedPolicy;
 use crate::common::{Sketch, catalog, millis, table_two, task};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -62,8 +62,8 @@ fn scenario(sketches: &[Sketch], rate: f64, latency_ms: f64) -> FleetScenario {
     }
 }
 
-/// Table 2's variants under a load that swings, one policy after another.
-fn swinging(policy: PolicyChoice, refuses_late: bool) -> FleetScenario {
+/// Table 2's variants under a load that swings.
+fn swinging(refuses_late: bool) -> FleetScenario {
     let at = Duration::from_secs;
     let points = vec![
         (at(0), 5.0),
@@ -77,9 +77,6 @@ fn swinging(policy: PolicyChoice, refuses_late: bool) -> FleetScenario {
         // The dearest query is A's: it is the last variant, on the first device.
         initial: vec![(VariantIndex(2), DeviceSlot(0))],
         arrivals: poisson(&shape, &[1.0], 2),
-        policy,
-        objective: PlanObjective::default(),
-        rules: ChangeRules::default(),
         refuses_late,
         ..scenario(&table_two(), 1.0, 300.0)
     }
@@ -87,12 +84,12 @@ fn swinging(policy: PolicyChoice, refuses_late: bool) -> FleetScenario {
 
 #[test]
 fn a_fleet_repeats_to_the_byte_under_every_policy() {
-    for policy in PolicyChoice::ALL {
-        let scenario = swinging(policy, true);
+    for policy in ComparedPolicy::ALL {
+        let scenario = swinging(true);
         let text = |report: FleetRecord| format!("{report:?}");
         assert_eq!(
-            text(simulate(&scenario)),
-            text(simulate(&scenario)),
+            text(policy.simulate(&scenario)),
+            text(policy.simulate(&scenario)),
             "{policy:?}"
         );
     }
@@ -100,9 +97,9 @@ fn a_fleet_repeats_to_the_byte_under_every_policy() {
 
 #[test]
 fn every_query_is_over_once_and_all_are_answered_where_none_is_refused() {
-    for policy in PolicyChoice::ALL {
-        let scenario = swinging(policy, false);
-        let report = simulate(&scenario);
+    for policy in ComparedPolicy::ALL {
+        let scenario = swinging(false);
+        let report = policy.simulate(&scenario);
         assert_eq!(report.queries.len(), scenario.arrivals.len());
         let answered = report.queries.iter().filter(|q| q.answer.is_some()).count();
         assert_eq!(answered, report.queries.len(), "{policy:?}");
@@ -140,7 +137,7 @@ fn one_instance_waits_as_a_queue_of_fixed_service() {
 
 #[test]
 fn policies_that_scale_miss_fewer_goals_than_the_static_one() {
-    let missed = PolicyChoice::ALL.map(|policy| simulate(&swinging(policy, true)).missed());
+    let missed = ComparedPolicy::ALL.map(|policy| policy.simulate(&swinging(true)).missed());
     let [fixed, individual, infaas, _, _, _, divisi] = missed;
     assert!(fixed > 0.9, "5 a second of 900: {missed:?}");
     assert!(

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use divisi_modelless::fleet::{QueryArrival, RateShape, poisson, zipf_shares};
+use divisi_modelless::fleet::QueryArrival;
+
+use crate::arrivals::{RateShape, poisson, zipf_shares};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

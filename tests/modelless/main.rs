@@ -8,6 +8,12 @@
 )]
 
 mod accuracy;
+#[allow(dead_code, reason = "shared with the benchmarks")]
+#[path = "../../benches/modelless/arrivals.rs"]
+mod arrivals;
+#[allow(dead_code, reason = "shared with the benchmarks")]
+#[path = "../../benches/modelless/baselines/mod.rs"]
+mod baselines;
 mod choice;
 mod common;
 mod disturbances;

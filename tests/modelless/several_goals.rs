@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::policies::{
-    ChangeRules, PolicyChoice, Situation, TaskDemand, WatchedVariant,
+    ChangeRules, PlanObjective, PolicyChoice, Situation, TaskDemand, WatchedVariant,
 };
 use divisi_modelless::variants::{DeviceKindIndex, DeviceSharing, VariantCatalog, VariantIndex};
 use proptest::prelude::*;
 
+use crate::baselines::ComparedPolicy;
 use crate::common::{Sketch, accurate, catalog, task};
 
 /// A cheap and an accurate variant of 100 queries a second.
@@ -27,18 +28,18 @@ fn sketches() -> [Sketch; 2] {
 
 /// The instances of the two variants after some seconds of constant demands on one device.
 fn after(
-    choice: PolicyChoice,
+    policy: impl Into<ComparedPolicy>,
     running: [u32; 2],
     seconds: u64,
     demands: &[TaskDemand],
 ) -> [u32; 2] {
     let catalog = catalog(1, vec![task("a", &sketches())]);
-    after_of(&catalog, choice, running, seconds, demands)
+    after_of(&catalog, policy, running, seconds, demands)
 }
 
 fn after_of(
     catalog: &VariantCatalog,
-    choice: PolicyChoice,
+    policy: impl Into<ComparedPolicy>,
     running: [u32; 2],
     seconds: u64,
     demands: &[TaskDemand],
@@ -49,7 +50,7 @@ fn after_of(
             hosted.add(catalog, variant, DeviceSlot(0)).expect("room");
         }
     }
-    let mut policy = choice.policy();
+    let mut policy = policy.into().policy(PlanObjective::default());
     let watched = [WatchedVariant::UNSEEN; 2];
     for second in 0..seconds {
         let decision = policy.decide(&Situation {
@@ -70,10 +71,15 @@ fn after_of(
 
 #[test]
 fn goals_split_into_several_need_as_many_instances_as_together() {
-    use PolicyChoice::{Divisi, Individual, Infaas, InfaasCode, InfaasIlp};
     let together = [accurate(300.0, 0.98)];
     let split = [0.97, 0.98, 0.985].map(|accuracy| accurate(100.0, accuracy));
-    for policy in [Individual, Infaas, InfaasIlp, InfaasCode, Divisi] {
+    let scales = |policy: &ComparedPolicy| {
+        !matches!(
+            policy,
+            ComparedPolicy::Choice(PolicyChoice::Static) | ComparedPolicy::Accuracy
+        )
+    };
+    for policy in ComparedPolicy::ALL.into_iter().filter(scales) {
         for seconds in [2, 5] {
             let instances = |demands: &[TaskDemand]| after(policy, [0, 1], seconds, demands);
             let expected = instances(&together);
@@ -86,7 +92,7 @@ fn goals_split_into_several_need_as_many_instances_as_together() {
 #[test]
 fn individual_scales_the_variant_that_answers_each_goal() {
     let demands = [accurate(10.0, 0.8), accurate(300.0, 0.98)];
-    let [cheap, accurate] = after(PolicyChoice::Individual, [5, 1], 1, &demands);
+    let [cheap, accurate] = after(ComparedPolicy::Individual, [5, 1], 1, &demands);
     assert_eq!((cheap, accurate), (5, 4));
 }
 
@@ -102,7 +108,7 @@ fn infaas_keeps_the_variant_that_a_stricter_goal_needs() {
 #[test]
 fn infaas_code_loads_for_goals_that_no_running_variant_meets() {
     let demands = [accurate(10.0, 0.8), accurate(10.0, 0.98)];
-    let found = after(PolicyChoice::InfaasCode, [1, 0], 1, &demands);
+    let found = after(ComparedPolicy::InfaasCode, [1, 0], 1, &demands);
     assert_eq!(found, [1, 1]);
 }
 
@@ -116,7 +122,13 @@ fn infaas_code_removes_from_cores_after_10_votes_and_from_gpus_after_20() {
     let cores = gpus.with_host(|_| true);
     let demands = [accurate(0.1, 0.98)];
     let last = |catalog: &VariantCatalog, seconds| {
-        after_of(catalog, PolicyChoice::InfaasCode, [0, 3], seconds, &demands)[1]
+        after_of(
+            catalog,
+            ComparedPolicy::InfaasCode,
+            [0, 3],
+            seconds,
+            &demands,
+        )[1]
     };
     assert_eq!((last(&cores, 9), last(&cores, 10)), (3, 2));
     assert_eq!((last(&gpus, 19), last(&gpus, 20)), (3, 2));

@@ -85,41 +85,9 @@ proptest! {
 }
 
 #[test]
-fn thresholds_that_tell_nothing_apart_are_refused() {
-    let sound = StateThresholds::default();
-    assert!(sound.check().is_ok());
-    let cases = [
-        (
-            StateThresholds {
-                utilisation: 0.0,
-                ..sound
-            },
-            "utilisation",
-        ),
-        (
-            StateThresholds {
-                growths: 0,
-                ..sound
-            },
-            "growths",
-        ),
-        (StateThresholds { calm: 0.9, ..sound }, "calm"),
-        (
-            StateThresholds {
-                interfered: 1.25,
-                ..sound
-            },
-            "interfered",
-        ),
-        (
-            StateThresholds {
-                interfered: f64::NAN,
-                ..sound
-            },
-            "interfered",
-        ),
-    ];
-    for (thresholds, field) in cases {
-        assert_eq!(thresholds.check().expect_err("refused").field, field);
-    }
+fn the_thresholds_tell_states_apart() {
+    let thresholds = StateThresholds::default();
+    assert!(thresholds.utilisation > 0.0 && thresholds.utilisation <= 1.0);
+    assert!(thresholds.growths > 0);
+    assert!(1.0 <= thresholds.calm && thresholds.calm < thresholds.interfered);
 }

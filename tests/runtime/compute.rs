@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use divisi_runtime::compute::gpu::{Emulated, Precision};
+use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::compute::{
     CpuPredictor, Lowered, NetworkOp, Predictor, host_rows, read_rows, reference, write_rows,
 };
@@ -13,6 +13,8 @@ use divisi_runtime::network::{
     Activation, Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Sides, Weights,
 };
 use proptest::prelude::*;
+
+use crate::emulated::Emulated;
 
 pub(crate) fn samples(n: usize, shape: Shape) -> Vec<f32> {
     (0..n * shape.elements())

@@ -2,12 +2,14 @@
 //! and what has no kernel is refused by name.
 
 use divisi_runtime::compute::ComputeError;
-use divisi_runtime::compute::gpu::{self, Emulated, Precision};
+use divisi_runtime::compute::gpu::{self, Precision};
 use divisi_runtime::network::{
     Binary, Dims, Graph, GraphBuilder, NodeId, Op, Shape, TensorOp, Unary, Weights,
 };
 use divisi_runtime::onnx::OnnxModel;
 use divisi_runtime::tensor::{Lengths, TensorValue};
+
+use crate::emulated::Emulated;
 
 fn dims(sizes: &[usize]) -> Dims {
     Dims::new(sizes).expect("few")

@@ -13,6 +13,8 @@ mod compute;
 #[path = "../support/devices.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod devices;
+#[path = "../support/emulated/mod.rs"]
+mod emulated;
 #[path = "../support/folder.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod folder;

@@ -6,9 +6,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::emulated::Emulated;
 use crate::place::root;
 use candle_core::{Device, Tensor};
-use divisi_runtime::compute::gpu::{self, Emulated, Precision};
+use divisi_runtime::compute::gpu::{self, Precision};
 use divisi_runtime::compute::{Lowered, NetworkOp, footprint};
 use divisi_runtime::network::{Activation, Graph, Op, Shape, WeightsError};
 use divisi_runtime::onnx::{OnnxError, OnnxModel, OnnxNetwork};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use divisi_runtime::compute::gpu::{Emulated, Precision};
+use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::compute::{Family, Lowered, NetworkOp, planned_steps, reference};
 use divisi_runtime::device::ThreadTeam;
 use divisi_runtime::onnx::{OnnxModel, OnnxNetwork};
@@ -12,6 +12,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::made_onnx::{INT8, MadeModel, UINT8};
+
+use crate::emulated::Emulated;
 
 /// The method of such products.
 const IN_BYTES: &str = "int8, dynamic";

@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use divisi_runtime::compute::gpu::{Emulated, Precision};
+use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::compute::planned_steps;
 use divisi_runtime::network::{Activation, Op, ParameterRole, TensorOp, Unary, Weights};
 
 use super::onnx::{Answers, answers, file, network};
+
+use crate::emulated::Emulated;
 
 /// The scale of the answers: another kernel may round a number between two integers to the other one.
 const STEP: f32 = 1.0 / 256.0;

@@ -123,7 +123,7 @@ pub fn stream(task: usize, latency_ms: f64, worth: f64) -> QueryStream {
 }
 
 /// A scenario without machines, queries and jobs.
-pub fn empty(catalog: VariantCatalog, policy: PolicyChoice, end: Duration) -> FleetScenario {
+pub fn empty(catalog: VariantCatalog, end: Duration) -> FleetScenario {
     FleetScenario {
         catalog,
         workers: vec![],
@@ -132,7 +132,7 @@ pub fn empty(catalog: VariantCatalog, policy: PolicyChoice, end: Duration) -> Fl
         arrivals: vec![],
         jobs: vec![],
         disturbances: vec![],
-        policy,
+        policy: PolicyChoice::Static,
         objective: PlanObjective::default(),
         rules: ChangeRules::default(),
         refuses_late: false,

@@ -1,14 +1,15 @@
 //! Figure 1: a large and a small network share a V100 under rising load.
 
-use divisi_modelless::fleet::{FleetRecord, RateShape, poisson, simulate};
+use divisi_modelless::fleet::{FleetRecord, simulate};
 use divisi_modelless::placement::DeviceSlot;
-use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::VariantIndex;
 
 use super::beds::{GPU, empty, seconds, stream, worker};
 use super::figure7::{LARGE, SMALL, pair};
-use super::seeds::{SEEDS, Spread, each, millis};
+use super::seeds::{SEEDS, Spread, each, latency, millis};
+
+use crate::arrivals::{RateShape, poisson};
 
 /// Prints the 99th percentile of each network's latency over its profile's, by the rate of each, and
 /// in how many runs its batches were seen to be interfered with.
@@ -24,7 +25,7 @@ pub fn print() {
         let reports = each(|seed| report(rate, seed));
         let ratio = |stream: u16, alone_ms: f64| {
             let p99 = move |report: &FleetRecord| {
-                millis(report.latency(0.99, |q| q.stream == stream)) / alone_ms
+                millis(latency(report, 0.99, |q| q.stream == stream)) / alone_ms
             };
             Spread::over(&reports, p99)
         };
@@ -57,7 +58,7 @@ fn is_interfered(report: &FleetRecord, variant: u32) -> bool {
 fn report(rate: f64, seed: u64) -> FleetRecord {
     let shape = RateShape::flat(rate, seconds(60.0)).expect("a shape");
     let on_gpu = |task: usize| (VariantIndex(task as u32), DeviceSlot(0));
-    let mut scenario = empty(pair(), PolicyChoice::Static, seconds(60.0));
+    let mut scenario = empty(pair(), seconds(60.0));
     scenario.workers = vec![worker(&[GPU], 3.06, 1, 1)];
     scenario.initial = vec![on_gpu(0), on_gpu(1)];
     scenario.streams = vec![stream(0, 1e4, 1.0), stream(1, 1e4, 1.0)];

@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use divisi_modelless::demands::QueryStream;
-use divisi_modelless::fleet::{
-    FleetJob, FleetRecord, FleetScenario, QueryArrival, RateShape, WorkerKind, poisson, simulate,
-    zipf_shares,
-};
+use divisi_modelless::fleet::{FleetJob, FleetRecord, FleetScenario, QueryArrival, WorkerKind};
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 
 use super::architectures::ARCHITECTURES;
 use super::beds::{CPU, GPU, INFERENTIA, catalog, empty, seconds, stream, task, worker};
-use super::seeds::{Spread, each};
+use super::seeds::{Spread, answered_by, each};
+use crate::arrivals::{RateShape, poisson, zipf_shares};
+use crate::baselines::ComparedPolicy;
+
+const STATIC: ComparedPolicy = ComparedPolicy::Choice(PolicyChoice::Static);
+const INFAAS: ComparedPolicy = ComparedPolicy::Choice(PolicyChoice::Infaas);
+const DIVISI: ComparedPolicy = ComparedPolicy::Choice(PolicyChoice::Divisi);
 
 const QUERIES: f64 = 113_420.0;
 const POPULAR: usize = 4;
@@ -26,16 +29,12 @@ pub fn print() {
     println!(
         "Each query has the accuracy of its requested architecture: no policy changes it here.\n"
     );
-    let policies = PolicyChoice::ALL.map(|policy| (policy, false));
-    let rows = policies
-        .into_iter()
-        .chain([(PolicyChoice::Infaas, true), (PolicyChoice::Divisi, true)]);
-    let runs: Vec<(PolicyChoice, bool, Vec<DayRun>)> = rows
+    let policies = ComparedPolicy::ALL.map(|policy| (policy, false));
+    let rows = policies.into_iter().chain([(INFAAS, true), (DIVISI, true)]);
+    let runs: Vec<(ComparedPolicy, bool, Vec<DayRun>)> = rows
         .map(|(policy, offline)| (policy, offline, day_runs(WORTH, policy, offline)))
         .collect();
-    let infaas = runs
-        .iter()
-        .find(|(policy, ..)| *policy == PolicyChoice::Infaas);
+    let infaas = runs.iter().find(|(policy, ..)| *policy == INFAAS);
     let infaas = infaas.map(|(.., runs)| runs).expect("one of them");
     println!(
         "| policy | answered/s | `infaas` over it | paper | missed % | over `infaas` | paper | of popular % | of others % | machines $ | over `infaas` | paper | instances $ | utilisation % | offline rows |"
@@ -49,11 +48,11 @@ pub fn print() {
 
 /// The paper's throughput of INFaaS over a policy's, missed goals and machines of a policy over
 /// INFaaS's.
-fn published(policy: PolicyChoice) -> [&'static str; 3] {
+fn published(policy: ComparedPolicy) -> [&'static str; 3] {
     match policy {
-        PolicyChoice::Static => ["1.1", "1.63", "1.23"],
-        PolicyChoice::Individual => ["1.3", "2.54", "1.23"],
-        PolicyChoice::Infaas => ["1", "1 (below 4 %)", "1"],
+        STATIC => ["1.1", "1.63", "1.23"],
+        ComparedPolicy::Individual => ["1.3", "2.54", "1.23"],
+        INFAAS => ["1", "1 (below 4 %)", "1"],
         _ => ["–"; 3],
     }
 }
@@ -65,7 +64,7 @@ fn by_worth(infaas: &[DayRun]) {
     );
     println!("|---|---|---|---|---|");
     for worth in [0.01, 0.001, 0.0005, WORTH, 0.00015, 0.0001] {
-        let runs = day_runs(worth, PolicyChoice::Divisi, false);
+        let runs = day_runs(worth, DIVISI, false);
         println!(
             "| {worth} | {:.2} | {:.2} | {:.2} | {:.2} |",
             Spread::over(&runs, |run| 100.0 * run.missed),
@@ -88,13 +87,13 @@ struct DayRun {
     offline_rows: f64,
 }
 
-fn day_runs(worth: f64, policy: PolicyChoice, offline: bool) -> Vec<DayRun> {
+fn day_runs(worth: f64, policy: ComparedPolicy, offline: bool) -> Vec<DayRun> {
     each(|seed| {
         let load = DayLoad::new(worth, seed);
-        let report = simulate(&load.scenario(policy, offline));
+        let report = policy.simulate(&load.scenario(policy, offline));
         let busy = report.ticks.iter().map(|t| t.utilisation).sum::<f64>();
         DayRun {
-            answered: report.answered_by(load.end) as f64 / load.end.as_secs_f64(),
+            answered: answered_by(&report, load.end) as f64 / load.end.as_secs_f64(),
             missed: report.missed(),
             of_popular: missed_of(&report, |stream| usize::from(stream) < POPULAR),
             of_others: missed_of(&report, |stream| usize::from(stream) >= POPULAR),
@@ -106,7 +105,7 @@ fn day_runs(worth: f64, policy: PolicyChoice, offline: bool) -> Vec<DayRun> {
     })
 }
 
-fn row((policy, offline): (PolicyChoice, bool), runs: &[DayRun], infaas: &[DayRun]) {
+fn row((policy, offline): (ComparedPolicy, bool), runs: &[DayRun], infaas: &[DayRun]) {
     let [throughput, missed, machines] = published(policy);
     let over = |number: fn(&DayRun) -> f64| Spread::over(runs, number);
     println!(
@@ -169,10 +168,10 @@ impl DayLoad {
         }
     }
 
-    fn scenario(&self, policy: PolicyChoice, offline: bool) -> FleetScenario {
-        let fixed = matches!(policy, PolicyChoice::Static | PolicyChoice::Individual);
+    fn scenario(&self, policy: ComparedPolicy, offline: bool) -> FleetScenario {
+        let fixed = matches!(policy, STATIC | ComparedPolicy::Individual);
         let workers = machines(fixed);
-        let mut scenario = empty(self.catalog.clone(), policy, self.end);
+        let mut scenario = empty(self.catalog.clone(), self.end);
         scenario.initial = self.initial(&workers, policy);
         scenario.workers = workers;
         scenario.streams = self.streams.clone();
@@ -200,7 +199,7 @@ impl DayLoad {
     fn initial(
         &self,
         workers: &[WorkerKind],
-        policy: PolicyChoice,
+        policy: ComparedPolicy,
     ) -> Vec<(VariantIndex, DeviceSlot)> {
         let devices = workers
             .iter()
@@ -223,7 +222,7 @@ impl DayLoad {
         };
         let tasks = 0..ARCHITECTURES.len();
         tasks.clone().for_each(|task| put(chosen(task), 1));
-        if policy == PolicyChoice::Static {
+        if policy == STATIC {
             let work = |task: usize| {
                 self.shares[task] / self.catalog.variant(chosen(task)).saturation().get()
             };

@@ -1,6 +1,6 @@
 //! Figure 6: ResNet50 on one machine with a CPU, a V100 and an accelerator, under three loads.
 
-use divisi_modelless::fleet::{FleetRecord, FleetScenario, RateShape, poisson, simulate};
+use divisi_modelless::fleet::{FleetRecord, FleetScenario};
 use divisi_modelless::placement::DeviceSlot;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::variants::{VariantCatalog, VariantIndex};
@@ -9,7 +9,9 @@ use super::beds::{
     CPU, GPU, INFERENTIA, PaperVariant, catalog, empty, seconds, stream, task, worker,
 };
 use super::resnet50::{CPU_TF, GPU_TRT_1, GPU_TRT_8, INFERENTIA_1};
-use super::seeds::{Spread, each};
+use super::seeds::{Spread, answered_by, each};
+use crate::arrivals::{RateShape, poisson};
+use crate::baselines::ComparedPolicy;
 
 /// Prints throughput and cost of each system over those of `infaas`, next to the paper's.
 pub fn print() {
@@ -19,7 +21,7 @@ pub fn print() {
         let shape = RateShape::new(points).expect("a shape");
         let reports = systems().map(|(system, policy, variants, initial, count)| {
             let simulated =
-                |seed| simulate(&scenario(&shape, (policy, seed), variants, &initial, count));
+                |seed| policy.simulate(&scenario(&shape, seed, variants, &initial, count));
             (system, each(simulated))
         });
         let infaas = reports.iter().find(|(system, _)| *system == "infaas");
@@ -73,7 +75,7 @@ fn loads() -> [(&'static str, Vec<(std::time::Duration, f64)>); 3] {
 
 type PaperSystem = (
     &'static str,
-    PolicyChoice,
+    ComparedPolicy,
     &'static [PaperVariant],
     PaperVariant,
     usize,
@@ -83,30 +85,31 @@ const ALL: &[PaperVariant] = &[CPU_TF, GPU_TRT_8, GPU_TRT_1, INFERENTIA_1];
 
 /// Each system: its policy, the variants that it may choose of, and which run at the beginning.
 fn systems() -> [PaperSystem; 9] {
-    use PolicyChoice::{Accuracy, Divisi, Individual, Infaas, InfaasCode, InfaasIlp, Static};
+    use ComparedPolicy::{Accuracy, Choice, Individual, InfaasCode};
+    use PolicyChoice::{Divisi, Infaas, InfaasIlp, Static};
     [
-        ("always cpu", Static, &[CPU_TF], CPU_TF, 2),
-        ("always gpu", Static, &[GPU_TRT_8], GPU_TRT_8, 1),
+        ("always cpu", Choice(Static), &[CPU_TF], CPU_TF, 2),
+        ("always gpu", Choice(Static), &[GPU_TRT_8], GPU_TRT_8, 1),
         ("individual cpu", Individual, &[CPU_TF], CPU_TF, 1),
         ("individual gpu", Individual, &[GPU_TRT_1], GPU_TRT_1, 1),
-        ("infaas", Infaas, ALL, CPU_TF, 1),
-        ("infaas-ilp", InfaasIlp, ALL, CPU_TF, 1),
+        ("infaas", Choice(Infaas), ALL, CPU_TF, 1),
+        ("infaas-ilp", Choice(InfaasIlp), ALL, CPU_TF, 1),
         ("infaas-code", InfaasCode, ALL, CPU_TF, 1),
         ("accuracy", Accuracy, ALL, CPU_TF, 1),
-        ("divisi", Divisi, ALL, CPU_TF, 1),
+        ("divisi", Choice(Divisi), ALL, CPU_TF, 1),
     ]
 }
 
 fn scenario(
     shape: &RateShape,
-    (policy, seed): (PolicyChoice, u64),
+    seed: u64,
     variants: &[PaperVariant],
     initial: &PaperVariant,
     count: usize,
 ) -> FleetScenario {
     let catalog = catalog(vec![task("resnet50", variants)]);
     let first = place_of(&catalog, initial);
-    let mut scenario = empty(catalog, policy, seconds(210.0));
+    let mut scenario = empty(catalog, seconds(210.0));
     scenario.workers = vec![worker(&[CPU, GPU, INFERENTIA], 3.06, 1, 1)];
     // The devices are in the order of their kinds.
     scenario.initial = vec![(first, DeviceSlot(initial.device)); count];
@@ -123,7 +126,7 @@ fn place_of(catalog: &VariantCatalog, initial: &PaperVariant) -> VariantIndex {
 }
 
 fn row((load, system): (&str, &str), reports: &[FleetRecord], base: &[FleetRecord]) {
-    let answered = |report: &FleetRecord| report.answered_by(seconds(210.0)) as f64 / 210.0;
+    let answered = |report: &FleetRecord| answered_by(report, seconds(210.0)) as f64 / 210.0;
     println!(
         "| {load} | {system} | {:.1} | {:.1} | {:.1} | {:.2} | {} |",
         Spread::over(reports, answered),

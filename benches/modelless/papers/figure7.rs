@@ -1,13 +1,15 @@
 //! Figure 7: Inception-ResNetV2 and MobileNetV1 share GPUs, 80 to 20.
 
-use divisi_modelless::fleet::{FleetRecord, RateShape, poisson, simulate};
+use divisi_modelless::fleet::FleetRecord;
 use divisi_modelless::placement::DeviceSlot;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::{DeviceSharing, VariantCatalog, VariantIndex};
 
 use super::beds::{GPU, PaperVariant, catalog, empty, seconds, stream, task, worker};
-use super::seeds::{Spread, each, millis};
+use super::seeds::{Spread, each, latency, millis};
+use crate::arrivals::{RateShape, poisson};
+use crate::baselines::ComparedPolicy;
 
 /// MobileNetV1 by TensorRT, one query at a time. The paper's least latency is 1.5 ms.
 pub const SMALL: PaperVariant = PaperVariant {
@@ -51,20 +53,20 @@ pub fn print() {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (popular, shares) in [("large", [0.2, 0.8]), ("small", [0.8, 0.2])] {
-        for policy in PolicyChoice::ALL {
+        for policy in ComparedPolicy::ALL {
             let reports = each(|seed| report(shares, policy, seed));
             row(popular, policy, &reports);
         }
     }
 }
 
-fn report(shares: [f64; 2], policy: PolicyChoice, seed: u64) -> FleetRecord {
+fn report(shares: [f64; 2], policy: ComparedPolicy, seed: u64) -> FleetRecord {
     // Seed 1 has the shape of earlier results.
     let day = RateShape::day(50.0, 500.0, seconds(300.0), 6 + seed).expect("a shape");
     let factor = 75_000.0 / day.expected();
-    let apart = policy == PolicyChoice::Static;
+    let apart = policy == ComparedPolicy::Choice(PolicyChoice::Static);
     let initial = if apart { 2 } else { 1 };
-    let mut scenario = empty(pair(), policy, seconds(300.0 * factor));
+    let mut scenario = empty(pair(), seconds(300.0 * factor));
     scenario.workers = vec![worker(&[GPU], 3.06, initial, 2)];
     scenario.initial = vec![
         (VariantIndex(0), DeviceSlot(0)),
@@ -73,12 +75,12 @@ fn report(shares: [f64; 2], policy: PolicyChoice, seed: u64) -> FleetRecord {
     // The goals are made up: some times the latency.
     scenario.streams = vec![stream(0, 20.0, 0.01), stream(1, 40.0, 0.01)];
     scenario.arrivals = poisson(&day.stretched(factor), &shares, seed);
-    simulate(&scenario)
+    policy.simulate(&scenario)
 }
 
-fn row(popular: &str, policy: PolicyChoice, reports: &[FleetRecord]) {
+fn row(popular: &str, policy: ComparedPolicy, reports: &[FleetRecord]) {
     let p99 = |stream: u16| {
-        let p99 = move |report: &FleetRecord| millis(report.latency(0.99, |q| q.stream == stream));
+        let p99 = move |report: &FleetRecord| millis(latency(report, 0.99, |q| q.stream == stream));
         Spread::over(reports, p99)
     };
     let cost = |report: &FleetRecord| {
@@ -88,7 +90,7 @@ fn row(popular: &str, policy: PolicyChoice, reports: &[FleetRecord]) {
         let second = report.ticks.iter().find(|t| t.workers[0] > 1);
         second.map(|t| t.at.as_secs_f64())
     };
-    let is_paper = policy == PolicyChoice::Infaas;
+    let is_paper = policy == ComparedPolicy::Choice(PolicyChoice::Infaas);
     println!(
         "| {popular} | {} | {:.1} | {:.1} | {:.2} | {:.0} | {} | {:.0} | {:.2} | {} |",
         policy.name(),

@@ -1,13 +1,14 @@
 //! Figure 8: an offline job and queries on one CPU.
 
-use divisi_modelless::fleet::{FleetJob, FleetRecord, FleetScenario, RateShape, poisson, simulate};
+use divisi_modelless::fleet::{FleetJob, FleetRecord, FleetScenario, simulate};
 use divisi_modelless::placement::DeviceSlot;
-use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::variants::VariantIndex;
 
 use super::beds::{CPU, PaperVariant, catalog, empty, seconds, stream, task, worker};
 use super::resnet50;
-use super::seeds::{Spread, each, millis};
+use super::seeds::{Spread, each, latency, millis};
+
+use crate::arrivals::{RateShape, poisson};
 
 /// ResNet50 on 4 cores as Table 2 has it: 200 ms, 5 a second.
 const TABLE_TWO_A: PaperVariant = PaperVariant {
@@ -27,7 +28,7 @@ pub fn print() {
     println!("|---|---|---|---|---|---|");
     for (name, reports, paper) in [("alone", &alone, "0"), ("with the job", &together, "52")] {
         let quantile = |part| {
-            let of = move |report: &FleetRecord| millis(report.latency(part, |_| true));
+            let of = move |report: &FleetRecord| millis(latency(report, part, |_| true));
             Spread::over(reports, of)
         };
         println!(
@@ -106,7 +107,7 @@ fn scenario(with_job: bool, seed: u64) -> FleetScenario {
     let points = points.map(|(at, rate)| (seconds(at), rate));
     let shape = RateShape::new(points.to_vec()).expect("a shape");
     let catalog = catalog(vec![task("resnet50", &[TABLE_TWO_A])]);
-    let mut scenario = empty(catalog, PolicyChoice::Static, seconds(100.0));
+    let mut scenario = empty(catalog, seconds(100.0));
     scenario.workers = vec![worker(&[CPU], 0.384, 1, 1)];
     scenario.initial = vec![(VariantIndex(0), DeviceSlot(0)); 2];
     scenario.streams = vec![stream(0, 500.0, 1.0)];

@@ -4,6 +4,8 @@ use std::fmt;
 use std::thread;
 use std::time::Duration;
 
+use divisi_modelless::fleet::{FleetRecord, QueryRecord};
+
 /// The seeds of arrivals.
 pub const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
@@ -65,4 +67,26 @@ impl fmt::Display for Spread {
 /// Returns a latency in milliseconds, 0 without answers.
 pub fn millis(latency: Option<Duration>) -> f64 {
     latency.map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+}
+
+/// Returns the number of queries answered by `end`.
+pub fn answered_by(record: &FleetRecord, end: Duration) -> usize {
+    let answers = record.queries.iter();
+    let answers = answers.filter_map(|q| q.answer.map(|(_, took)| q.arrived + took));
+    answers.filter(|at| *at <= end).count()
+}
+
+/// Returns a quantile of the latencies of the queries selected by `of`, or `None` without any.
+pub fn latency(
+    record: &FleetRecord,
+    part: f64,
+    of: impl Fn(&QueryRecord) -> bool,
+) -> Option<Duration> {
+    let taken = record.queries.iter().filter(|q| of(q));
+    let mut all: Vec<Duration> = taken
+        .filter_map(|q| q.answer.map(|(_, took)| took))
+        .collect();
+    all.sort_unstable();
+    let last = all.len().checked_sub(1)?;
+    all.get((part * last as f64).round() as usize).copied()
 }

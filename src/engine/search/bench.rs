@@ -126,10 +126,6 @@ impl BenchEvaluator {
 }
 
 impl Evaluator for BenchEvaluator {
-    fn name(&self) -> &'static str {
-        "bench"
-    }
-
     fn score(&mut self, matrix: &Matrix, best: f64) -> Result<Score, SearchError> {
         if self.load(matrix)? {
             self.measure(best)

@@ -52,9 +52,6 @@ impl Score {
 
 /// Scores matrices.
 pub trait Evaluator {
-    /// Returns the name on the screen.
-    fn name(&self) -> &'static str;
-
     /// Scores `matrix`. A rough figure is enough if the matrix is clearly below `best`.
     ///
     /// # Errors

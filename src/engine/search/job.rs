@@ -272,10 +272,6 @@ impl SearchJob {
 struct NotAsked;
 
 impl Evaluator for NotAsked {
-    fn name(&self) -> &'static str {
-        "not requested"
-    }
-
     fn score(&mut self, _: &Matrix, _: f64) -> Result<Score, SearchError> {
         Ok(Score::NONE)
     }

@@ -367,10 +367,6 @@ fn percentiles(mut latencies: Vec<Duration>, rate: f64) -> LoadedLatency {
 }
 
 impl Evaluator for VirtualBench {
-    fn name(&self) -> &'static str {
-        "bench, simulated"
-    }
-
     fn steady(&mut self, matrix: &Matrix) -> f64 {
         let rates = Rates::new(
             matrix.frame(),

@@ -143,22 +143,6 @@ impl EngineEvent {
         }
     }
 
-    /// Returns the `tracing` target: the part of the engine with the event.
-    pub fn target(&self) -> &'static str {
-        match self {
-            EngineEvent::RequestFailed { .. }
-            | EngineEvent::BatchNotFolded { .. }
-            | EngineEvent::RowsFlawed { .. } => REQUESTS,
-            EngineEvent::WorkerFailed { .. }
-            | EngineEvent::WorkerNotDrained { .. }
-            | EngineEvent::MemberUnserved { .. } => WORKERS,
-            EngineEvent::DeviceLost { .. }
-            | EngineEvent::DeviceBack { .. }
-            | EngineEvent::MemoryShort { .. } => DEVICES,
-            EngineEvent::EventsDropped => ENGINE,
-        }
-    }
-
     /// Returns the event as a sentence without its level.
     pub fn text(&self) -> String {
         self.to_string()

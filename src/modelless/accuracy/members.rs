@@ -53,11 +53,6 @@ impl MemberSet {
         MemberSet(self.0 ^ (1 << (member % Self::MOST)))
     }
 
-    /// Returns whether all of its members are in `other`.
-    pub const fn is_within(self, other: Self) -> bool {
-        self.0 & !other.0 == 0
-    }
-
     /// Returns its members in order.
     pub fn members(self) -> impl Iterator<Item = usize> {
         (0..Self::MOST).filter(move |member| self.contains(*member))

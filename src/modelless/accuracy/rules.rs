@@ -56,17 +56,6 @@ pub enum RuleError {
     },
 }
 
-impl RuleError {
-    /// Returns the stable code of the refusal.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            RuleError::Members { .. } => "rule_members",
-            RuleError::Classes { .. } => "rule_classes",
-            RuleError::Weight { .. } => "rule_weight",
-        }
-    }
-}
-
 impl ClassRule {
     /// Returns the name of the rule, as manifests have it.
     pub const fn name(&self) -> &'static str {
@@ -96,22 +85,6 @@ impl ClassRule {
                 each.try_for_each(|(member, row)| check_row(member, row, table.classes()))
             }
         }
-    }
-
-    /// Returns the vote whose weights are the precision of each member for each class on the rows
-    /// of a table (with half a correct row added to each side, so that no weight is 0).
-    pub fn class_weighted(table: &ScoreTable) -> Self {
-        let mut rows = vec![vec![(0.5, 1.0); table.classes()]; table.members()];
-        for (member, counts) in rows.iter_mut().enumerate() {
-            for row in 0..table.rows() {
-                let class = likeliest(table.scores(member, row));
-                counts[class].0 += f64::from(u8::from(class == table.label(row)));
-                counts[class].1 += 1.0;
-            }
-        }
-        let weights = rows.into_iter();
-        let weights = weights.map(|row| row.into_iter().map(|(right, all)| right / all).collect());
-        ClassRule::ClassWeightedVote(weights.collect())
     }
 }
 

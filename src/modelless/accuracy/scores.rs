@@ -72,20 +72,6 @@ pub enum ScoreTableError {
     },
 }
 
-impl ScoreTableError {
-    /// Returns the stable code of the refusal.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            ScoreTableError::Members(_) => "scores_members",
-            ScoreTableError::Classes(_) => "scores_classes",
-            ScoreTableError::Rows(_) => "scores_rows",
-            ScoreTableError::Shape { .. } => "scores_shape",
-            ScoreTableError::Score { .. } => "scores_not_finite",
-            ScoreTableError::Label { .. } => "scores_label",
-        }
-    }
-}
-
 impl ScoreTable {
     /// Creates a table from scores (`[members, rows, classes]`) and a label for each row.
     ///

@@ -9,15 +9,13 @@ mod batches;
 mod clock;
 mod dispatch;
 mod group;
-mod loads;
 mod report;
 mod run;
 mod scenario;
 mod slow_loop;
 mod workers;
 
-pub use loads::{QueryArrival, RateShape, RateShapeError, poisson, zipf_shares};
 pub use report::{FleetRecord, QueryRecord, TickRecord};
-pub use run::simulate;
-pub use scenario::{DeviceDisturbance, FleetJob, FleetScenario, WorkerKind};
+pub use run::{simulate, simulate_with};
+pub use scenario::{DeviceDisturbance, FleetJob, FleetScenario, QueryArrival, WorkerKind};
 pub use workers::{WorkerScaling, WorkerStep};

@@ -59,23 +59,4 @@ impl FleetRecord {
         let missed = self.queries.iter().filter(|q| !q.met).count();
         missed as f64 / self.queries.len().max(1) as f64
     }
-
-    /// Returns the number of queries answered by `end`.
-    pub fn answered_by(&self, end: Duration) -> usize {
-        let answered = self.queries.iter();
-        answered
-            .filter(|q| q.answer.is_some_and(|(_, took)| q.arrived + took <= end))
-            .count()
-    }
-
-    /// Returns a quantile of the latencies of the queries selected by `of`, or `None` without any.
-    pub fn latency(&self, part: f64, of: impl Fn(&QueryRecord) -> bool) -> Option<Duration> {
-        let taken = self.queries.iter().filter(|q| of(q));
-        let mut all: Vec<Duration> = taken
-            .filter_map(|q| q.answer.map(|(_, took)| took))
-            .collect();
-        all.sort_unstable();
-        let last = all.len().checked_sub(1)?;
-        all.get((part * last as f64).round() as usize).copied()
-    }
 }

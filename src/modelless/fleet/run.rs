@@ -50,7 +50,12 @@ pub(super) struct FleetRun<'s> {
 
 /// Simulates a fleet and returns its record.
 pub fn simulate(scenario: &FleetScenario) -> FleetRecord {
-    let mut run = FleetRun::new(scenario);
+    simulate_with(scenario, scenario.policy.with_objective(scenario.objective))
+}
+
+/// Simulates a fleet with `policy` instead of the scenario's and returns its record.
+pub fn simulate_with(scenario: &FleetScenario, policy: Box<dyn Policy>) -> FleetRecord {
+    let mut run = FleetRun::new(scenario, policy);
     run.begin();
     while let Some(event) = run.clock.next() {
         run.handle(event);
@@ -60,12 +65,12 @@ pub fn simulate(scenario: &FleetScenario) -> FleetRecord {
 }
 
 impl<'s> FleetRun<'s> {
-    fn new(scenario: &'s FleetScenario) -> Self {
+    fn new(scenario: &'s FleetScenario, policy: Box<dyn Policy>) -> Self {
         let variants = scenario.catalog.variants().len();
         FleetRun {
             clock: VirtualClock::default(),
             choices: TaskChoices::new(scenario.catalog.clone()),
-            policy: scenario.policy.with_objective(scenario.objective),
+            policy,
             scaling: WorkerScaling::new(&scenario.workers),
             devices: Vec::new(),
             hosted: HostedInstances::new(&scenario.catalog, &[]),

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::loads::QueryArrival;
 use crate::demands::QueryStream;
 use crate::jobs::JobRules;
 use crate::placement::DeviceSlot;
@@ -24,6 +23,15 @@ pub struct WorkerKind {
     pub initial: u16,
     /// The maximum number of machines.
     pub most: u16,
+}
+
+/// The arrival of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QueryArrival {
+    /// The arrival time.
+    pub at: Duration,
+    /// The stream of the query.
+    pub stream: u16,
 }
 
 /// An offline job.

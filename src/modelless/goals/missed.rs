@@ -40,19 +40,6 @@ impl MissedGoals {
     pub fn is_none(&self) -> bool {
         *self == MissedGoals::default()
     }
-
-    /// Returns the distance of the answer from the goals: the sum of the misses relative to the
-    /// goals.
-    pub fn distance(&self, goals: &QueryGoals) -> f64 {
-        let part = |miss: Option<f64>, goal: Option<f64>| match (miss, goal) {
-            (Some(miss), Some(goal)) => miss / goal.max(f64::MIN_POSITIVE),
-            _ => 0.0,
-        };
-        let latency = self.latency.map(|by| by.as_secs_f64());
-        part(self.accuracy, goals.accuracy.map(Accuracy::get))
-            + part(latency, goals.latency.map(|d| d.get().as_secs_f64()))
-            + part(self.cost, goals.max_cost.map(QueryCost::get))
-    }
 }
 
 impl MissedGoals {

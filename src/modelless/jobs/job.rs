@@ -58,16 +58,6 @@ pub enum JobError {
     NotRunning(Range<u64>),
 }
 
-impl JobError {
-    /// Returns the stable code of the refusal.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            JobError::Progress { .. } => "job_progress",
-            JobError::NotRunning(_) => "job_rows_not_running",
-        }
-    }
-}
-
 /// A job: its running, waiting and written rows. Its output is written in order, so that an
 /// incomplete file has complete rows from the first on.
 #[derive(Clone, Debug)]

@@ -33,16 +33,6 @@ pub enum PlacementError {
     NotThere(VariantIndex, DeviceSlot),
 }
 
-impl PlacementError {
-    /// Returns the stable code of the refusal.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            PlacementError::DoesNotFit(..) => "instance_does_not_fit",
-            PlacementError::NotThere(..) => "instance_not_there",
-        }
-    }
-}
-
 /// Instances on devices. No device has more than its shares and its memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostedInstances {

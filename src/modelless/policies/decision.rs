@@ -64,7 +64,7 @@ pub struct ConsideredAction {
 
 impl PolicyDecision {
     /// Records a considered action.
-    pub(super) fn consider(
+    pub fn consider(
         &mut self,
         task: TaskIndex,
         action: ScalingAction,
@@ -77,12 +77,6 @@ impl PolicyDecision {
             cost,
             outcome,
         });
-    }
-
-    /// Returns the considered actions that were not taken.
-    pub fn rejected(&self) -> impl Iterator<Item = &ConsideredAction> {
-        let all = self.considered.iter();
-        all.filter(|c| c.outcome != ActionOutcome::Taken)
     }
 }
 

@@ -11,12 +11,12 @@ use crate::variants::VariantIndex;
 /// It is unloaded after its loading time (INFaaS §4.2.2), since restoring it would take as long,
 /// and not before the minimum hold-off.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HoldOffs(BTreeMap<VariantIndex, Duration>);
+pub struct HoldOffs(BTreeMap<VariantIndex, Duration>);
 
 impl HoldOffs {
     /// Records that a variant has a superfluous instance. Returns the time from which it may be
     /// unloaded, or `None` if that time has come.
-    pub(super) fn superfluous(
+    pub fn superfluous(
         &mut self,
         situation: &Situation<'_>,
         variant: VariantIndex,
@@ -34,7 +34,7 @@ impl HoldOffs {
     }
 
     /// Records that a variant needs all its instances.
-    pub(super) fn needed(&mut self, variant: VariantIndex) {
+    pub fn needed(&mut self, variant: VariantIndex) {
         self.0.remove(&variant);
     }
 }

@@ -5,7 +5,7 @@ use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::hold_off::HoldOffs;
 use super::load::{TaskLoad, short};
 use super::policy::Policy;
-use super::scaling::{Draft, instances_for};
+use super::scaling::{DecisionDraft, instances_for};
 use super::situation::{SLACK, Situation, TaskDemand};
 use crate::variants::{TaskIndex, Variant, VariantIndex};
 
@@ -40,7 +40,7 @@ impl Policy for InfaasGreedy {
     }
 
     fn decide(&mut self, situation: &Situation<'_>) -> PolicyDecision {
-        let mut draft = Draft::new(situation);
+        let mut draft = DecisionDraft::new(situation);
         for task in situation.catalog.tasks() {
             let load = TaskLoad::new(situation, task, SLACK);
             if load.demands().next().is_none() {
@@ -58,7 +58,7 @@ impl Policy for InfaasGreedy {
 impl InfaasGreedy {
     /// Adds capacity for each demand that the instances leave unserved, those of this decision
     /// included. Returns whether there was one.
-    fn scale_up(&mut self, draft: &mut Draft<'_>, load: &TaskLoad<'_>) -> bool {
+    fn scale_up(&mut self, draft: &mut DecisionDraft<'_>, load: &TaskLoad<'_>) -> bool {
         let mut is_short = false;
         for (at, demand) in load.demands().enumerate() {
             let missing = load.unserved(&draft.hosted)[at];
@@ -72,7 +72,7 @@ impl InfaasGreedy {
 
     /// Considers each variant for the missing capacity and takes the cheapest one with room. If no
     /// variant has room, it takes the possible part of the cheapest.
-    fn add_for(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, missing: f64) {
+    fn add_for(&mut self, draft: &mut DecisionDraft<'_>, demand: &TaskDemand, missing: f64) {
         let situation = draft.situation;
         let mut options: Vec<(VariantIndex, u32, f64)> = Vec::new();
         for (index, variant) in situation.suiting(demand) {
@@ -102,7 +102,7 @@ impl InfaasGreedy {
 
     /// Removes one instance, or replaces all instances of a variant by a cheaper one, once the rest
     /// has served all demands with the headroom for the variant's loading time.
-    fn scale_down(&mut self, draft: &mut Draft<'_>, task: TaskIndex, load: &TaskLoad<'_>) {
+    fn scale_down(&mut self, draft: &mut DecisionDraft<'_>, task: TaskIndex, load: &TaskLoad<'_>) {
         let situation = draft.situation;
         if situation.is_loading(task) {
             let (keep, none) = (ScalingAction::Keep, ActionOutcome::Taken);
@@ -128,7 +128,7 @@ impl InfaasGreedy {
     }
 
     /// Records that an instance cannot be removed.
-    fn keep(&mut self, draft: &mut Draft<'_>, task: TaskIndex, index: VariantIndex) {
+    fn keep(&mut self, draft: &mut DecisionDraft<'_>, task: TaskIndex, index: VariantIndex) {
         self.hold_offs.needed(index);
         let (action, spared) = removal(draft.situation, index);
         let outcome = ActionOutcome::TooLittleLeft;
@@ -139,7 +139,7 @@ impl InfaasGreedy {
     /// over. Returns whether it is.
     fn remove(
         &mut self,
-        draft: &mut Draft<'_>,
+        draft: &mut DecisionDraft<'_>,
         task: TaskIndex,
         index: VariantIndex,
         cheaper: Option<(VariantIndex, u32)>,
@@ -168,7 +168,7 @@ impl InfaasGreedy {
     /// headroom.
     fn downgrade(
         &self,
-        draft: &Draft<'_>,
+        draft: &DecisionDraft<'_>,
         load: &TaskLoad<'_>,
         index: VariantIndex,
         (short, missing): (&[usize], f64),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccuracyScaling, FixedReplicas, IndividualScaling, InfaasCode, InfaasGreedy, InfaasProgram,
-    PlanObjective, Policy, PricedPlanning, ProgramTerms, SLACK,
+    FixedReplicas, InfaasGreedy, InfaasProgram, PlanObjective, Policy, PricedPlanning,
+    ProgramTerms, SLACK,
 };
 
 /// λ of INFaaS's objective: the cost per second for each second of loading.
@@ -22,16 +22,10 @@ const PROGRAM: ProgramTerms = ProgramTerms {
 pub enum PolicyChoice {
     /// Instances never change.
     Static,
-    /// Scales each running variant.
-    Individual,
     /// INFaaS according to the paper: its greedy heuristic.
     Infaas,
     /// INFaaS's integer linear program, solved exactly.
     InfaasIlp,
-    /// INFaaS according to its code.
-    InfaasCode,
-    /// Reduces accuracy before refusing requests.
-    Accuracy,
     /// The plan with the highest value.
     #[default]
     Divisi,
@@ -39,13 +33,10 @@ pub enum PolicyChoice {
 
 impl PolicyChoice {
     /// All policies.
-    pub const ALL: [PolicyChoice; 7] = [
+    pub const ALL: [PolicyChoice; 4] = [
         PolicyChoice::Static,
-        PolicyChoice::Individual,
         PolicyChoice::Infaas,
         PolicyChoice::InfaasIlp,
-        PolicyChoice::InfaasCode,
-        PolicyChoice::Accuracy,
         PolicyChoice::Divisi,
     ];
 
@@ -72,11 +63,8 @@ impl PolicyChoice {
     pub fn policy(self) -> Box<dyn Policy> {
         match self {
             PolicyChoice::Static => Box::new(FixedReplicas),
-            PolicyChoice::Individual => Box::new(IndividualScaling::default()),
             PolicyChoice::Infaas => Box::new(InfaasGreedy::new(LAMBDA)),
             PolicyChoice::InfaasIlp => Box::new(InfaasProgram::new(PROGRAM)),
-            PolicyChoice::InfaasCode => Box::new(InfaasCode::default()),
-            PolicyChoice::Accuracy => Box::new(AccuracyScaling),
             PolicyChoice::Divisi => Box::new(PricedPlanning::new(PlanObjective::default())),
         }
     }

@@ -8,30 +8,34 @@ use super::situation::Situation;
 use crate::placement::{DeviceSlot, HostedInstances, InstanceChange};
 use crate::variants::{TaskIndex, VariantIndex};
 
-/// A decision in progress, with the instances after it.
-pub(super) struct Draft<'a> {
-    pub(super) situation: &'a Situation<'a>,
-    pub(super) hosted: HostedInstances,
-    pub(super) decision: PolicyDecision,
+/// A decision in progress, for policies that decide step by step.
+pub struct DecisionDraft<'a> {
+    /// The inputs of the decision.
+    pub situation: &'a Situation<'a>,
+    /// The instances after the decision.
+    pub hosted: HostedInstances,
+    /// The decision, without its changes.
+    pub decision: PolicyDecision,
 }
 
-impl<'a> Draft<'a> {
-    pub(super) fn new(situation: &'a Situation<'a>) -> Self {
-        Draft {
+impl<'a> DecisionDraft<'a> {
+    /// Returns a decision without changes.
+    pub fn new(situation: &'a Situation<'a>) -> Self {
+        DecisionDraft {
             situation,
             hosted: situation.hosted.clone(),
             decision: PolicyDecision::default(),
         }
     }
 
-    /// Returns the drafted changes.
-    pub(super) fn finish(mut self) -> PolicyDecision {
+    /// Returns the decision.
+    pub fn finish(mut self) -> PolicyDecision {
         self.decision.changes = self.hosted.changes_from(self.situation.hosted);
         self.decision
     }
 
     /// Places up to `count` instances where they fit best. Returns the number placed.
-    pub(super) fn place(&mut self, variant: VariantIndex, count: u32) -> u32 {
+    pub fn place(&mut self, variant: VariantIndex, count: u32) -> u32 {
         let catalog = self.situation.catalog;
         for placed in 0..count {
             let device = self.hosted.best_fit(catalog, variant);
@@ -49,7 +53,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns whether there is room for `count` instances.
-    pub(super) fn has_room(&self, variant: VariantIndex, count: u32) -> bool {
+    pub fn has_room(&self, variant: VariantIndex, count: u32) -> bool {
         let catalog = self.situation.catalog;
         let mut trial = self.hosted.clone();
         (0..count).all(|_| {
@@ -60,7 +64,7 @@ impl<'a> Draft<'a> {
 
     /// Removes an interfered instance if there is one, else one from the device with the fewest
     /// instances of the variant.
-    pub(super) fn take_away(&mut self, variant: VariantIndex) {
+    pub fn take_away(&mut self, variant: VariantIndex) {
         let devices = self
             .hosted
             .devices()
@@ -132,7 +136,7 @@ pub(super) fn decision_of(changes: Vec<InstanceChange>) -> PolicyDecision {
 }
 
 /// Returns the number of instances of `rate` each that serve `load`.
-pub(super) fn instances_for(load: f64, rate: f64) -> u32 {
+pub fn instances_for(load: f64, rate: f64) -> u32 {
     // The smallest power of ten above the rounding errors of sums of rates.
     (load / rate - 1e-9).ceil().max(0.0) as u32
 }

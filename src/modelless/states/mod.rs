@@ -13,5 +13,5 @@ mod watch;
 pub use device::{DeviceObservation, DeviceWatch};
 pub use instances::{InstanceState, InstanceWatches};
 pub use state::VariantState;
-pub use thresholds::{StateThresholds, ThresholdError};
+pub use thresholds::StateThresholds;
 pub use watch::{StateChange, VariantObservation, VariantWatch};

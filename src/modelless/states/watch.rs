@@ -62,11 +62,6 @@ impl VariantWatch {
         self.state
     }
 
-    /// Returns the start time of the state.
-    pub fn since(&self) -> Duration {
-        self.since
-    }
-
     /// Records an observation. Returns the change of state, if there is one.
     pub fn observe(&mut self, now: Duration, seen: &VariantObservation) -> Option<StateChange> {
         self.growths = match seen.queued > self.queued {

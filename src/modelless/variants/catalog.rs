@@ -79,20 +79,6 @@ pub enum CatalogError {
     TooMany,
 }
 
-impl CatalogError {
-    /// Returns the stable code of the refusal.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            CatalogError::NoVariants(_) => "task_without_variants",
-            CatalogError::Twice(_) => "task_twice",
-            CatalogError::Device { .. } => "variant_device",
-            CatalogError::Model { .. } => "variant_model",
-            CatalogError::NoMembers(_) => "variant_without_members",
-            CatalogError::TooMany => "catalog_full",
-        }
-    }
-}
-
 impl VariantCatalog {
     /// Creates a catalogue of tasks and variants for kinds of devices.
     ///

@@ -9,19 +9,24 @@ use super::reduced::{ReducedNumbers, ValueForm};
 
 /// A view of the values of one tensor: `pixels × channels`, `pitch` floats a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TensorView {
+pub struct TensorView {
+    /// The buffer.
     pub place: ValuePlace,
     /// First channel within the pixel.
     pub first: usize,
+    /// Channels of a pixel.
     pub channels: usize,
+    /// Pixels of a column.
     pub height: usize,
+    /// Pixels of a line.
     pub width: usize,
     /// Floats from one pixel to the next.
     pub pitch: usize,
 }
 
 impl TensorView {
-    pub(super) fn pixels(&self) -> usize {
+    /// Returns the number of pixels.
+    pub fn pixels(&self) -> usize {
         self.height * self.width
     }
 
@@ -61,10 +66,12 @@ impl ReducedView {
 
 /// The buffer of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ValuePlace {
+pub enum ValuePlace {
+    /// The samples.
     Input,
     /// The value exists only as reduced numbers.
     Nowhere,
+    /// A slot of the arena.
     Slot(usize),
     /// Scratch that all threads share, or the buffer that samples enter a GPU by.
     Shared,

@@ -56,16 +56,19 @@ pub(super) enum StepKernel {
 
 /// The answer of a softmax for a row that holds only −∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MaskedRows {
+pub enum MaskedRows {
     /// NaN, as its formula.
     Nan,
+    /// 0 everywhere.
     Zeros,
 }
 
 /// How two values become one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pairing {
+pub enum Pairing {
+    /// Their sum.
     Sum,
+    /// Their product.
     Product,
 }
 

@@ -16,6 +16,7 @@ pub mod cuda;
 mod dynamic;
 mod ends;
 #[cfg(test)]
+#[path = "../../../tests/runtime/units/compute/exact_kernels.rs"]
 mod exact_kernels;
 mod family;
 mod fold;
@@ -56,7 +57,7 @@ pub use costs::{Footprint, FootprintModel, footprint, work};
 pub use ends::probabilities;
 pub use family::{Family, KERNELS_VARIABLE, UnusableKernels};
 pub use groups::{LengthCost, LengthGroup, length_groups};
-pub use kernels::{mapped_bytes, resize_planes, softmax_row};
+pub use kernels::{activate_plainly, mapped_bytes, resize_planes};
 pub use lowered::Lowered;
 pub use lowering::CpuLowering;
 pub use own_scales::OwnScales;

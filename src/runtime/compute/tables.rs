@@ -10,7 +10,7 @@ use super::fuse::{FusedStep, StepKernel, ValueId};
 use super::kernels::activate_plainly;
 use super::precision::CpuPrecision;
 use super::reduced::{ByteNumbers, ReducedNumbers};
-use super::reference::arithmetic;
+use super::reference;
 use super::value_numbers::value_numbers;
 use crate::network::{Activation, Binary, Dims, Graph, Op, Shape, TensorOp, Unary, Weights};
 
@@ -231,11 +231,11 @@ impl Evaluation<'_> {
             (Op::Relu6, _) => Some(activated(Activation::Relu6, first)),
             (Op::Activation(function), _) => Some(activated(function, first)),
             (Op::Scale { by }, _) => Some(first.iter().map(|x| x * by).collect()),
-            (Op::Add, [a, b]) => arithmetic::of_two(Binary::Add, a, b),
-            (Op::Mul, [a, b]) => arithmetic::of_two(Binary::Mul, a, b),
+            (Op::Add, [a, b]) => reference::of_two(Binary::Add, a, b),
+            (Op::Mul, [a, b]) => reference::of_two(Binary::Mul, a, b),
             (Op::Tensor(TensorOp::View { .. }), _) => Some(first.clone()),
-            (Op::Tensor(TensorOp::Unary { kind }), _) => arithmetic::of_one(kind, first),
-            (Op::Tensor(TensorOp::Binary { kind }), [a, b]) => arithmetic::of_two(kind, a, b),
+            (Op::Tensor(TensorOp::Unary { kind }), _) => reference::of_one(kind, first),
+            (Op::Tensor(TensorOp::Binary { kind }), [a, b]) => reference::of_two(kind, a, b),
             (
                 Op::Tensor(TensorOp::With {
                     kind,
@@ -247,8 +247,8 @@ impl Evaluation<'_> {
                 let constant = self.graph.values_of(index, "value", self.weights);
                 let constant = vec![*constant.first()?; x.len()];
                 match is_first {
-                    true => arithmetic::of_two(kind, &constant, x),
-                    false => arithmetic::of_two(kind, x, &constant),
+                    true => reference::of_two(kind, &constant, x),
+                    false => reference::of_two(kind, x, &constant),
                 }
             }
             _ => None,

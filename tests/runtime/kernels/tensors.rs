@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use divisi_runtime::compute::Family;
-use divisi_runtime::compute::gpu::{self, Emulated, Precision};
+use divisi_runtime::compute::gpu::{self, Precision};
 use divisi_runtime::network::{
     Binary, Border, Dims, Graph, GraphBuilder, NodeId, Op, Reduction, Shape, TensorOp, Unary,
     Weights,
@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::{TOLERANCE, answer, cases, difference, input, lowered, plain, values};
 use crate::compute::weights;
+use crate::emulated::Emulated;
 
 pub(super) fn dims(sizes: &[usize]) -> Dims {
     Dims::new(sizes).expect("few")

@@ -11,10 +11,11 @@ mod volumes;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use divisi_runtime::compute::gpu::{self, Emulated, Precision};
+use divisi_runtime::compute::gpu::{self, Precision};
 use divisi_runtime::compute::{Family, Lowered, NetworkOp, reference};
 use divisi_runtime::onnx::{OnnxModel, OnnxNetwork};
 
+use crate::emulated::Emulated;
 use crate::made_onnx::{Attribute, MadeModel};
 
 const NAN: f32 = f32::NAN;

@@ -16,8 +16,7 @@ pub(crate) struct TaskArgs {
     /// Serve this registered task instead of an ensemble; repeatable
     #[arg(long, value_name = "TASK", conflicts_with_all = ["ensemble", "shape", "precision"])]
     task: Vec<String>,
-    /// Policy for loading variants: static, individual, infaas, infaas-ilp, infaas-code, accuracy or
-    /// divisi (default: static)
+    /// Policy for loading variants: static, infaas, infaas-ilp or divisi (default: static)
     #[arg(long, value_name = "POLICY", value_parser = parse_policy, requires = "task")]
     scaling: Option<PolicyChoice>,
     #[command(flatten)]

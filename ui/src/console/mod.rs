@@ -22,7 +22,7 @@ mod update;
 pub use crate::demo::{FILE as DEMO_SCENES, check as check_scenes};
 pub use crate::layout::{LayoutRow, Panel, PanelLayout};
 pub use crate::look::{
-    Colour, Colours, Paint, Rgb, Role, Styles, TerminalLook, Theme, colours, contrast, picture,
+    Colour, Colours, Paint, Rgb, Role, Styles, TerminalLook, Theme, colours, picture,
 };
 pub use crate::model::{ConsoleEvent, DemoStage, Effect, Options, Wanted};
 pub use crate::panels::lint_texts;

@@ -198,20 +198,3 @@ pub(crate) fn looks(colour: Color) -> Option<Rgb> {
     let place = (0..16).find(|n| of_ansi(*n) == colour);
     place.map(|n| USUAL[usize::from(n)])
 }
-
-/// Returns the contrast of two colours, 1 to 21 (as defined by WCAG 2).
-pub fn contrast(one: Rgb, other: Rgb) -> f64 {
-    let (one, other) = (luminance(one), luminance(other));
-    (one.max(other) + 0.05) / (one.min(other) + 0.05)
-}
-
-fn luminance((r, g, b): Rgb) -> f64 {
-    let linear = |part: u8| {
-        let part = f64::from(part) / 255.0;
-        match part <= 0.04045 {
-            true => part / 12.92,
-            false => ((part + 0.055) / 1.055).powf(2.4),
-        }
-    };
-    0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
-}

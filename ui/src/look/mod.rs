@@ -11,7 +11,7 @@ mod theme;
 
 use clap::ValueEnum;
 pub(crate) use colour::looks;
-pub use colour::{Colour, Rgb, contrast};
+pub use colour::{Colour, Rgb};
 pub(crate) use painter::{Dots, EIGHTHS, Painter, bar};
 pub use theme::{Paint, Styles, Theme};
 

@@ -204,11 +204,6 @@ impl Paint {
     pub fn behind(&self) -> Option<Colour> {
         self.behind.for_colours(Colours::True)
     }
-
-    /// Returns whether text and background change places.
-    pub fn is_reversed(&self) -> bool {
-        self.modifiers.contains(Modifier::REVERSED)
-    }
 }
 
 impl FromStr for Paint {

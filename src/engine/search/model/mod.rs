@@ -121,10 +121,6 @@ impl ModelEvaluator {
 }
 
 impl Evaluator for ModelEvaluator {
-    fn name(&self) -> &'static str {
-        "model"
-    }
-
     fn steady(&mut self, matrix: &Matrix) -> f64 {
         self.throughput(matrix)
     }

@@ -67,10 +67,6 @@ impl ErrorRecorder {
 }
 
 impl Evaluator for ErrorRecorder {
-    fn name(&self) -> &'static str {
-        self.measured.name()
-    }
-
     fn score(&mut self, matrix: &Matrix, best: f64) -> Result<Score, SearchError> {
         let watch = HostWatch::start();
         let score = self.measured.score(matrix, best)?;

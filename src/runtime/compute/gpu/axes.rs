@@ -7,15 +7,17 @@ use crate::network::MAX_RANK;
 /// Sizes, the last axis fastest, and the strides of each tensor. Axes that are not needed come
 /// first, with the size 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::compute) struct Axes {
+pub struct Axes {
+    /// The size of each axis.
     pub sizes: [usize; MAX_RANK],
+    /// The strides of each tensor.
     pub strides: Vec<[usize; MAX_RANK]>,
 }
 
 impl Axes {
     /// Merges those of the first `rank` axes that are contiguous in all tensors. The last merged
     /// axis is the one before `end`.
-    pub(in crate::compute) fn merged(tensors: &[Strided], rank: usize, end: usize) -> Self {
+    pub fn merged(tensors: &[Strided], rank: usize, end: usize) -> Self {
         let mut merged: Vec<(usize, Vec<usize>)> = Vec::new();
         let size = |axis: usize| tensors.first().map_or(1, |t| t.dims[axis]);
         for axis in (0..rank).filter(|&axis| size(axis) != 1) {
@@ -43,46 +45,11 @@ impl Axes {
     }
 
     /// Returns the number of positions.
-    pub(in crate::compute) fn positions(&self) -> usize {
+    pub fn positions(&self) -> usize {
         self.sizes.iter().product()
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::Axes;
-    use crate::compute::tensors::Strided;
-    use crate::network::Dims;
-
-    fn whole(sizes: &[usize]) -> Strided {
-        Strided::whole(Dims::new(sizes).unwrap())
-    }
-
-    #[test]
-    fn axes_along_which_all_go_on_evenly_are_one() {
-        let axes = Axes::merged(&[whole(&[2, 3, 4]), whole(&[2, 3, 4])], 3, 8);
-        assert_eq!(axes.sizes, [1, 1, 1, 1, 1, 1, 1, 24]);
-        assert_eq!(axes.strides[0][7], 1);
-    }
-
-    #[test]
-    fn a_transpose_keeps_its_axes() {
-        let order = Dims::new(&[0, 2, 1]).unwrap();
-        let from = whole(&[5, 4, 3]).transposed(&order);
-        let axes = Axes::merged(&[from, whole(&[5, 3, 4])], 3, 8);
-        assert_eq!(axes.sizes[5..], [5, 3, 4]);
-        assert_eq!(axes.strides[0][5..], [12, 1, 3]);
-        assert_eq!(axes.strides[1][5..], [12, 4, 1]);
-    }
-
-    #[test]
-    fn what_is_repeated_merges_with_what_is_repeated() {
-        let row = whole(&[4])
-            .expanded(&Dims::new(&[2, 3, 4]).unwrap())
-            .unwrap();
-        let axes = Axes::merged(&[row, whole(&[2, 3, 4])], 3, 6);
-        assert_eq!(axes.sizes, [1, 1, 1, 1, 6, 4, 1, 1]);
-        assert_eq!(axes.positions(), 24);
-    }
-}
+#[path = "../../../../tests/runtime/units/compute/gpu/axes.rs"]
+mod tests;

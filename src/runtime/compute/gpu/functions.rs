@@ -5,11 +5,14 @@ use crate::network::{Binary, Reduction, Unary};
 
 /// The function that a pass over values computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::compute) enum MapFunction {
+pub enum MapFunction {
     /// One value everywhere.
     Fill(f32),
+    /// The first operand.
     Copy,
+    /// A function of one operand.
     One(Unary),
+    /// A function of two operands.
     Two(Binary),
     /// The second operand if the first is not 0, else the third.
     Choice,

@@ -20,7 +20,7 @@ pub(in crate::compute) const ALIGNMENT: usize = 256;
 
 /// The first bytes of one step's arrays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::compute) struct StepArrays {
+pub struct StepArrays {
     /// Filters, in the plan's precision: dense as `[out][kernel][in]`, grouped and
     /// depthwise as `[kernel][in of a group][out]`; of a lookup the table.
     pub filters: Option<usize>,
@@ -29,21 +29,24 @@ pub(in crate::compute) struct StepArrays {
     pub scale: Option<usize>,
     /// Parameters of a step on tensors as float32.
     pub values: Option<usize>,
-    /// Bias as float32, and as the plan's precision.
+    /// Bias as float32.
     pub bias: Option<usize>,
+    /// Bias in the plan's precision.
     pub narrow_bias: Option<usize>,
 }
 
 /// The arrays of all steps, and the bytes of all.
 #[derive(Clone, Debug)]
-pub(in crate::compute) struct WeightLayout {
+pub struct WeightLayout {
+    /// The arrays of each step.
     pub steps: Vec<StepArrays>,
+    /// The bytes of all arrays.
     pub bytes: usize,
 }
 
 impl WeightLayout {
     /// Places the arrays of every step of `plan`, without reading any weights.
-    pub(crate) fn new(graph: &Graph, plan: &GpuPlan) -> Self {
+    pub fn new(graph: &Graph, plan: &GpuPlan) -> Self {
         let mut bytes = 0;
         let mut take = |size: usize| {
             let start = bytes;
@@ -74,7 +77,7 @@ impl WeightLayout {
     }
 
     /// Returns the bytes of all arrays, filled with `weights`.
-    pub(crate) fn fill(&self, graph: &Graph, weights: &Weights, plan: &GpuPlan) -> Vec<u8> {
+    pub fn fill(&self, graph: &Graph, weights: &Weights, plan: &GpuPlan) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes];
         for (step, arrays) in plan.steps.iter().zip(&self.steps) {
             let Some(fused) = &step.weights else { continue };

@@ -20,11 +20,13 @@ use super::tensors::{PlacedValue, TensorWork};
 
 /// The operation of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::compute) enum GpuOp {
+pub enum GpuOp {
     /// Samples of float32, channels-first, into channels-last; channels up to `padded`
     /// are zeros.
     Enter {
+        /// The channels of the samples.
         channels: usize,
+        /// The channels of the step's output.
         padded: usize,
     },
     /// A convolution over all channels, or a fully connected layer (1×1).
@@ -35,10 +37,13 @@ pub(in crate::compute) enum GpuOp {
     Grouped(Conv2d),
     /// Scale, shift, sum, activation, or a copy.
     Pointwise,
+    /// The largest value of each window.
     MaxPool(Pool),
+    /// The mean of each window.
     MeanPool(Pool),
     /// Means over regions that cover the image.
     Regions,
+    /// A bilinear resize, half-pixel centres.
     Resize,
     /// An image as a vector, channels slowest.
     Flatten,
@@ -46,9 +51,11 @@ pub(in crate::compute) enum GpuOp {
     Paired(Pairing),
     /// Channels of as many groups, interleaved.
     Shuffle(usize),
+    /// A norm across neighbouring channels.
     ResponseNorm(ResponseNorm),
     /// A norm across channels, with this added to the variance.
     LayerNorm(f32),
+    /// Scores of each pixel as shares.
     Softmax(MaskedRows),
     /// Softmax as the network's answer.
     SoftmaxAnswer(MaskedRows),
@@ -60,16 +67,21 @@ pub(in crate::compute) enum GpuOp {
 
 /// A step. The output of a step that writes the answer is its input's view.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::compute) struct GpuStep {
+pub struct GpuStep {
+    /// The operation.
     pub op: GpuOp,
+    /// The first operand.
     pub input: TensorView,
     /// The other operand of a sum or product.
     pub other: Option<TensorView>,
+    /// The value that is added to the result before the activation.
     pub residual: Option<TensorView>,
+    /// The result.
     pub output: TensorView,
+    /// The activation of the result.
     pub activation: Option<Activation>,
     /// The fused step that provides its weights, or `None` if it uses none.
-    pub weights: Option<FusedStep>,
+    pub(in crate::compute) weights: Option<FusedStep>,
     /// The work of a step on tensors.
     pub tensor: Option<Box<TensorWork>>,
     /// Whether it runs in float32 in every precision.
@@ -94,20 +106,23 @@ impl GpuStep {
 
 /// The steps of one network, for batches of any size.
 #[derive(Clone, Debug)]
-pub(in crate::compute) struct GpuPlan {
+pub struct GpuPlan {
+    /// The steps in the order in which they run.
     pub steps: Vec<GpuStep>,
     /// Values of a row of each slot of the arena.
     pub slots: Vec<usize>,
     /// Values of a row of the buffer that samples enter by; 0 if that is a slot.
     pub entry: usize,
     /// Values of a row of the largest matrix of windows that a convolution may gather.
-    pub windows: usize,
+    pub(in crate::compute) windows: usize,
+    /// The numbers of weights and activations.
     pub precision: Precision,
-    /// Floats of a sample and of an answer.
+    /// Floats of a sample.
     pub inputs: usize,
+    /// Floats of an answer.
     pub outputs: usize,
     /// Values whose steps no kernel runs; networks that have some are refused.
-    pub refused: Vec<ValueId>,
+    pub(in crate::compute) refused: Vec<ValueId>,
 }
 
 /// The buffer that samples enter by, the only one with padded channels.
@@ -115,7 +130,7 @@ pub(in crate::compute) const ENTRY: ValuePlace = ValuePlace::Shared;
 
 impl GpuPlan {
     /// Plans `graph` for `precision`.
-    pub(crate) fn new(graph: &Graph, precision: Precision) -> Self {
+    pub fn new(graph: &Graph, precision: Precision) -> Self {
         let mut fused = fuse(graph);
         turn(graph, &mut fused);
         let answer = graph.nodes().len();

@@ -17,7 +17,8 @@ pub(super) struct PlacedValue {
 
 /// The place of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::compute) enum OperandSource {
+pub enum OperandSource {
+    /// A value in the arena.
     Value(ValuePlace),
     /// The parameters of the step, which are float32.
     Parameters,
@@ -25,7 +26,8 @@ pub(in crate::compute) enum OperandSource {
 
 /// An operand of a step on tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::compute) struct TensorOperand {
+pub struct TensorOperand {
+    /// The memory that holds it.
     pub source: OperandSource,
     /// The places of the values, relative to the source's first value in a row.
     pub at: Strided,
@@ -75,60 +77,83 @@ impl PlacedValue {
 
 /// The work of one launch.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::compute) enum TensorWork {
+pub enum TensorWork {
     /// A function of its operands, all of the answer's dimensions.
     Map {
+        /// The function.
         function: MapFunction,
+        /// Its operands.
         from: Vec<TensorOperand>,
+        /// The answer.
         to: TensorOperand,
     },
     /// Reduces the values at `along`, relative to each position of `from`, to one value.
     Reduce {
+        /// The reduction.
         kind: Reduction,
+        /// The first value of each answer.
         from: TensorOperand,
+        /// The places of the values that become one.
         along: Strided,
+        /// The answer.
         to: TensorOperand,
     },
+    /// Sums or products of all values up to each.
     Scan(ScanWork),
+    /// Positions of a table.
     Lookup(LookupWork),
     /// Matrices on the last two axes.
     Product {
+        /// `[lines, depth]`.
         left: TensorOperand,
+        /// `[depth, columns]`.
         right: TensorOperand,
+        /// `[lines, columns]`.
         to: TensorOperand,
     },
+    /// Queries, keys and values.
     Attention(AttentionWork),
 }
 
 /// Sums or products of all values up to each of `count` along an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::compute) struct ScanWork {
+pub struct ScanWork {
     /// The first value of each line.
     pub from: TensorOperand,
+    /// The first answer of each line.
     pub to: TensorOperand,
+    /// The values of a line.
     pub count: usize,
     /// Values from one of a line to the next, of the input and the answer.
     pub steps: [usize; 2],
+    /// Whether an answer leaves out the value at its own place.
     pub exclusive: bool,
+    /// Whether the last value of a line comes first.
     pub reverse: bool,
+    /// Whether values are multiplied instead of added.
     pub product: bool,
 }
 
 /// A table `[before, count, after]` and the positions that are taken of its middle axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::compute) struct LookupWork {
+pub struct LookupWork {
     /// The table, or `None` if it is the step's filters.
     pub table: Option<TensorOperand>,
+    /// The positions, of which negative ones count from the end.
     pub indices: TensorOperand,
+    /// `[before, indices, after]`.
     pub to: TensorOperand,
+    /// The size of the axes before the middle one.
     pub before: usize,
+    /// The size of the middle axis.
     pub count: usize,
+    /// The size of the axes after the middle one.
     pub after: usize,
 }
 
 /// Attention of matrices on the last two axes; the scale is the step's.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::compute) struct AttentionWork {
+pub struct AttentionWork {
     /// `[queries, depth]`.
     pub query: TensorOperand,
     /// `[depth, keys]`.
@@ -139,6 +164,7 @@ pub(in crate::compute) struct AttentionWork {
     pub to: TensorOperand,
     /// Each `[queries, keys]`.
     pub masks: Vec<TensorOperand>,
+    /// The shares of queries that see no key.
     pub guard: ShareGuard,
 }
 
@@ -147,7 +173,7 @@ pub(in crate::compute) const MOST_MASKS: usize = 3;
 
 impl TensorWork {
     /// Returns the operand that is written.
-    pub(in crate::compute) fn output(&self) -> &TensorOperand {
+    pub fn output(&self) -> &TensorOperand {
         match self {
             TensorWork::Map { to, .. }
             | TensorWork::Reduce { to, .. }

@@ -148,7 +148,7 @@ fn one_row(row: &mut [f32]) -> TileRows {
 }
 
 /// Applies any activation to values, without particular instructions.
-pub(in crate::compute) fn activate_plainly(activation: Activation, row: &mut [f32]) {
+pub fn activate_plainly(activation: Activation, row: &mut [f32]) {
     // SAFETY: every processor runs the plain kernels; the slice is one row.
     unsafe { in_place::<Plain>(activation, one_row(row)) }
 }

@@ -90,14 +90,13 @@ mod vector;
 )]
 mod winograd;
 
-pub(in crate::compute) use activations::activate_plainly;
+pub use activations::activate_plainly;
 pub use buffer::mapped_bytes;
 pub(in crate::compute) use buffer::{Buffer, LINE};
 pub(in crate::compute) use choice::{
     StepReads, adds_any, reads_any, suits_reduced, suits_reducing, writes_reduced,
 };
 pub(in crate::compute) use dots::{DotKernel, HalfKernel, half_speed};
-pub use elementwise::softmax_row;
 pub(in crate::compute) use layout::ArenaLayout;
 pub(in crate::compute) use memory::BatchMemory;
 pub(in crate::compute) use panels::Filters;

@@ -16,12 +16,12 @@ fn numbers(x: &Tensor) -> Result<Tensor> {
 }
 
 /// Returns a function of each number, or `None` if Candle fails.
-pub(in crate::compute) fn of_one(kind: Unary, x: &[f32]) -> Option<Vec<f32>> {
+pub fn of_one(kind: Unary, x: &[f32]) -> Option<Vec<f32>> {
     unary(kind, &vector(x)?).and_then(|y| y.to_vec1()).ok()
 }
 
 /// Returns a function of each two numbers, or `None` if Candle fails.
-pub(in crate::compute) fn of_two(kind: Binary, a: &[f32], b: &[f32]) -> Option<Vec<f32>> {
+pub fn of_two(kind: Binary, a: &[f32], b: &[f32]) -> Option<Vec<f32>> {
     let answers = binary(kind, &vector(a)?, &vector(b)?);
     answers.and_then(|y| y.to_vec1()).ok()
 }
@@ -30,7 +30,7 @@ fn vector(values: &[f32]) -> Option<Tensor> {
     Tensor::new(values, &Device::Cpu).ok()
 }
 
-pub(in crate::compute) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(super) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let logic = |f: fn(&Tensor, &Tensor) -> Result<Tensor>| {
         numbers(&f(
             &numbers(&is_not_zero(a)?)?,
@@ -78,7 +78,7 @@ fn of_bits(a: &Tensor, b: &Tensor, f: fn(i64, i64) -> i64) -> Result<Tensor> {
     })
 }
 
-pub(in crate::compute) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
+pub(super) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
     match kind {
         Unary::Abs => x.abs(),
         Unary::Neg => x.neg(),

@@ -27,7 +27,7 @@ pub(in crate::compute) struct AttentionForm {
 
 /// The answer for a query without shares: the formula of a softmax results in NaN for its scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::compute) enum ShareGuard {
+pub enum ShareGuard {
     /// NaN, as in the formula.
     Nowhere,
     /// Shares of 0 if all scores are −∞, as the operator for attention defines.

@@ -12,8 +12,9 @@ use super::fuse::{FusedStep, StepKernel, ValueId};
 use crate::network::{Binary, Dims, Graph, Op, Shape, TensorOp};
 use operands::{MadeValues, resolved};
 
-pub(super) use attention::{AttentionForm, MaskSource, ShareGuard};
-pub(super) use strided::Strided;
+pub use attention::ShareGuard;
+pub(super) use attention::{AttentionForm, MaskSource};
+pub use strided::Strided;
 
 /// How a step on tensors reads its inputs and writes its answer.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,20 +1,13 @@
 //! Steps on tensors in host memory: each kernel's definition, value by value.
 
-use candle_core::{Device, Tensor};
-
-use crate::compute::gpu::axes::Axes;
-use crate::compute::gpu::functions::MapFunction;
-use crate::compute::gpu::layout::StepArrays;
-use crate::compute::gpu::program::Precision;
-use crate::compute::gpu::tensors::{
-    AttentionWork, LookupWork, OperandSource, ScanWork, TensorOperand, TensorWork,
+use divisi_runtime::compute::gpu::{
+    AttentionWork, Axes, LookupWork, MapFunction, OperandSource, Precision, ScanWork, ShareGuard,
+    StepArrays, Strided, TensorOperand, TensorWork,
 };
-use crate::compute::kernels::softmax_row;
-use crate::compute::reference::arithmetic::{binary, unary};
-use crate::compute::tensors::{ShareGuard, Strided};
-use crate::network::{MAX_RANK, Reduction};
+use divisi_runtime::compute::reference::{of_one, of_two};
+use divisi_runtime::network::{MAX_RANK, Reduction};
 
-use super::{Emulated, EmulatedArena};
+use super::{Emulated, EmulatedArena, softmax_row};
 
 /// The memory that the operands of a step are read from.
 struct RowOperands<'a> {
@@ -269,21 +262,17 @@ fn attended(operands: &RowOperands<'_>, work: &AttentionWork) -> RowAnswer {
 
 /// Returns a function of each position's operands.
 fn mapped(function: MapFunction, values: &[Vec<f32>], count: usize) -> Vec<f32> {
-    let tensor = |at: usize| Tensor::new(values[at].as_slice(), &Device::Cpu);
     let answer = match function {
-        MapFunction::Fill(value) => Ok(vec![value; count]),
-        MapFunction::Copy => Ok(values[0].clone()),
-        MapFunction::One(kind) => tensor(0).and_then(|a| unary(kind, &a)?.to_vec1()),
-        MapFunction::Two(kind) => {
-            let pair = tensor(0).and_then(|a| Ok((a, tensor(1)?)));
-            pair.and_then(|(a, b)| binary(kind, &a, &b)?.to_vec1())
-        }
+        MapFunction::Fill(value) => Some(vec![value; count]),
+        MapFunction::Copy => Some(values[0].clone()),
+        MapFunction::One(kind) => of_one(kind, &values[0]),
+        MapFunction::Two(kind) => of_two(kind, &values[0], &values[1]),
         MapFunction::Choice => {
             let each = (0..count).map(|i| values[if values[0][i] == 0.0 { 2 } else { 1 }][i]);
-            Ok(each.collect())
+            Some(each.collect())
         }
     };
-    answer.unwrap_or_else(|_| vec![f32::NAN; count])
+    answer.unwrap_or_else(|| vec![f32::NAN; count])
 }
 
 /// Returns the lesser or the greater of two values, or NaN if one is NaN.

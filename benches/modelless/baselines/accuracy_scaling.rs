@@ -4,12 +4,10 @@
 //! it takes the one with the most correct answers. The program is Proteus's without symmetries: the
 //! number of instances of each variant on each kind of device, and the flows to them.
 
-use super::decision::PolicyDecision;
-use super::policy::Policy;
-use super::priced::{PlanObjective, plan};
-use super::scaling::decision_of;
-use super::situation::{SLACK, Situation, TaskDemand};
-use crate::quantities::QueryCost;
+use divisi_modelless::policies::{
+    PlanObjective, Policy, PolicyDecision, SLACK, Situation, TaskDemand, plan,
+};
+use divisi_modelless::quantities::QueryCost;
 
 /// The worth of any answer relative to a correct one. A lost query outweighs all accuracy that the
 /// others could gain.
@@ -46,6 +44,9 @@ impl Policy for AccuracyScaling {
             ..*situation
         };
         let planned = plan(&relaxed, &objective);
-        decision_of(planned.changes_from(situation.hosted))
+        PolicyDecision {
+            changes: planned.changes_from(situation.hosted),
+            ..PolicyDecision::default()
+        }
     }
 }

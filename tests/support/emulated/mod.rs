@@ -3,23 +3,18 @@
 //! Slow and simple, it specifies the results of a GPU's kernels for a plan, its arena and the
 //! layout of its weights, so that these can be tested on machines without a GPU. Values are rounded
 //! to the plan's precision where a GPU stores them, and memory that was never written is NaN.
-//!
-//! Only tests use it (`tests/runtime/compute.rs`, `tests/cuda`). It stays in this crate because
-//! otherwise the plan, the layouts and all their parts would have to be public.
 
 mod tensors;
 mod windows;
 
+use divisi_runtime::compute::activate_plainly;
+use divisi_runtime::compute::gpu::{
+    GpuOp, GpuPlan, GpuStep, MaskedRows, Pairing, Precision, StepArrays, TensorView, ValuePlace,
+    WeightLayout,
+};
+use divisi_runtime::network::{Activation, Conv2d, Graph, ResponseNorm, Weights};
 use half::{bf16, f16};
 
-use crate::compute::buffers::{TensorView, ValuePlace};
-use crate::compute::fuse::{MaskedRows, Pairing};
-use crate::compute::kernels::{activate_plainly, softmax_row};
-use crate::network::{Activation, Conv2d, Graph, ResponseNorm, Weights};
-
-use super::layout::{StepArrays, WeightLayout};
-use super::plan::{GpuOp, GpuPlan, GpuStep};
-use super::program::Precision;
 use windows::{pooled, region, resized};
 
 /// A network lowered for a GPU, run in host memory.
@@ -316,6 +311,19 @@ impl EmulatedArena {
         for (pixel, values) in values.chunks_exact(view.channels).enumerate() {
             buffer[pixel * view.pitch + view.first..][..view.channels].copy_from_slice(values);
         }
+    }
+}
+
+/// Turns a row of logits into probabilities in place. A NaN makes the whole row NaN.
+fn softmax_row(row: &mut [f32]) {
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0;
+    for value in row.iter_mut() {
+        *value = (*value - max).exp();
+        sum += *value;
+    }
+    for value in row.iter_mut() {
+        *value /= sum;
     }
 }
 

@@ -1,19 +1,11 @@
-//! Generated loads: arrival times and streams of queries.
+//! Generated loads of fleets: arrival times and streams of queries.
 
 use std::time::Duration;
 
+use divisi_modelless::fleet::QueryArrival;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
-
-/// The arrival of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct QueryArrival {
-    /// The arrival time.
-    pub at: Duration,
-    /// The stream of the query.
-    pub stream: u16,
-}
 
 /// A rate over time: points with linear interpolation.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,13 +19,6 @@ pub struct RateShapeError {
     pub at: usize,
     /// The time and rate, or `None` if there are fewer than two points.
     pub found: Option<(Duration, f64)>,
-}
-
-impl RateShapeError {
-    /// Returns the stable code of the refusal.
-    pub const fn code(&self) -> &'static str {
-        "rate_shape"
-    }
 }
 
 impl RateShape {

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
-use super::hold_off::HoldOffs;
-use super::policy::Policy;
-use super::scaling::{Draft, instances_for};
-use super::situation::{SLACK, Situation, TaskDemand};
-use crate::variants::{TaskIndex, VariantIndex};
+use divisi_modelless::policies::{
+    ActionOutcome, DecisionDraft, HoldOffs, Policy, PolicyDecision, SLACK, ScalingAction,
+    Situation, TaskDemand, instances_for,
+};
+use divisi_modelless::variants::{TaskIndex, VariantIndex};
 
 /// Scales the running variant of each demand, and never loads another. Queries with the same goals
 /// are an application, whose developer chose a variant.
@@ -23,7 +22,7 @@ impl Policy for IndividualScaling {
     }
 
     fn decide(&mut self, situation: &Situation<'_>) -> PolicyDecision {
-        let mut draft = Draft::new(situation);
+        let mut draft = DecisionDraft::new(situation);
         let mut loads: BTreeMap<VariantIndex, (TaskIndex, f64)> = BTreeMap::new();
         for demand in situation.demands {
             match chosen(situation, demand) {
@@ -62,7 +61,13 @@ fn chosen(situation: &Situation<'_>, demand: &TaskDemand) -> Option<VariantIndex
 }
 
 impl IndividualScaling {
-    fn scale(&mut self, draft: &mut Draft<'_>, task: TaskIndex, index: VariantIndex, load: f64) {
+    fn scale(
+        &mut self,
+        draft: &mut DecisionDraft<'_>,
+        task: TaskIndex,
+        index: VariantIndex,
+        load: f64,
+    ) {
         let situation = draft.situation;
         let variant = situation.catalog.variant(index);
         let runs = situation.hosted.total(index);

@@ -1,8 +1,7 @@
 //! Values of windows and regions of images.
 
-use crate::compute::buffers::TensorView;
-use crate::compute::gpu::plan::GpuStep;
-use crate::network::Pool;
+use divisi_runtime::compute::gpu::{GpuStep, TensorView};
+use divisi_runtime::network::Pool;
 
 use super::{EmulatedArena, ValueIndex};
 

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
-use super::policy::Policy;
-use super::scaling::Draft;
-use super::situation::{Situation, TaskDemand};
-use crate::variants::{DeviceSharing, TaskIndex, Variant, VariantIndex};
+use divisi_modelless::policies::{
+    ActionOutcome, DecisionDraft, Policy, PolicyDecision, ScalingAction, Situation, TaskDemand,
+};
+use divisi_modelless::variants::{DeviceSharing, TaskIndex, Variant, VariantIndex};
 
 /// The share of its saturation that a CPU instance counts with.
 const CPU_HEADROOM: f64 = 0.95;
@@ -33,7 +32,7 @@ impl Policy for InfaasCode {
     }
 
     fn decide(&mut self, situation: &Situation<'_>) -> PolicyDecision {
-        let mut draft = Draft::new(situation);
+        let mut draft = DecisionDraft::new(situation);
         for task in situation.catalog.tasks() {
             let asked = situation.demands.iter().filter(|d| d.task == task);
             let asked: Vec<&TaskDemand> = asked.collect();
@@ -55,7 +54,7 @@ impl Policy for InfaasCode {
 }
 
 /// Loads the variant with the shortest loading time if no instance suits a demand.
-fn begin(draft: &mut Draft<'_>, demand: &TaskDemand) {
+fn begin(draft: &mut DecisionDraft<'_>, demand: &TaskDemand) {
     let situation = draft.situation;
     let mut suiting = situation.suiting(demand);
     if suiting.any(|(index, _)| draft.hosted.total(index) > 0) {
@@ -120,7 +119,7 @@ fn loading_millis(variant: &Variant, count: u32) -> f64 {
 impl InfaasCode {
     fn scale(
         &mut self,
-        draft: &mut Draft<'_>,
+        draft: &mut DecisionDraft<'_>,
         task: TaskIndex,
         asked: &[&TaskDemand],
         index: VariantIndex,
@@ -144,7 +143,7 @@ impl InfaasCode {
 
     fn vote_down(
         &mut self,
-        draft: &mut Draft<'_>,
+        draft: &mut DecisionDraft<'_>,
         (task, served): (TaskIndex, &[&TaskDemand]),
         index: VariantIndex,
     ) {
@@ -169,7 +168,7 @@ impl InfaasCode {
 }
 
 /// Returns whether a demand, or a task without one, has only one instance: it keeps the last one.
-fn is_last(draft: &Draft<'_>, (task, served): (TaskIndex, &[&TaskDemand])) -> bool {
+fn is_last(draft: &DecisionDraft<'_>, (task, served): (TaskIndex, &[&TaskDemand])) -> bool {
     let total = |at: VariantIndex| draft.hosted.total(at);
     if served.is_empty() {
         let all = draft.situation.catalog.range(task);
@@ -184,7 +183,7 @@ fn is_last(draft: &Draft<'_>, (task, served): (TaskIndex, &[&TaskDemand])) -> bo
 /// Replicates, or loads the next variant of higher rate with room if replicating takes 1.5 × as
 /// long to load or has no room.
 fn scale_up(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     (task, served): (TaskIndex, &[&TaskDemand]),
     index: VariantIndex,
     up: u32,
@@ -219,7 +218,7 @@ fn scale_up(
 /// Returns the next variant of higher rate that has room and suits the same demands, with the
 /// number of its instances in place of `up` and their loading time.
 fn upgrade(
-    draft: &Draft<'_>,
+    draft: &DecisionDraft<'_>,
     (task, served): (TaskIndex, &[&TaskDemand]),
     index: VariantIndex,
     up: u32,
