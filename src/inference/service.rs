@@ -109,7 +109,8 @@ impl ResolvedModel {
         ResolvedModel(Some(Arc::new(known)))
     }
 
-    /// Returns the knowledge of the service, or `None` if there is none, or another service's.
+    /// Returns the knowledge of the service, or `None` if another service, or no service, set
+    /// it.
     pub fn get<K: Any + Send + Sync>(&self) -> Option<&K> {
         self.0.as_ref()?.downcast_ref()
     }

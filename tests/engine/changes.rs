@@ -1040,3 +1040,16 @@ fn a_plan_for_something_that_no_longer_runs_is_refused_whoever_made_it() {
         assert_eq!(refused.map_err(|r| r.code()), Err(Code::PlanStale));
     }
 }
+
+#[test]
+fn a_policy_that_comes_back_to_where_it_began_leaves_no_step() {
+    let mut drive = Drive::new();
+    for _ in 0..2 {
+        let to = toggled(&drive.running, "a");
+        let begun = drive.request(&to, None, ChangeOrigin::Policy);
+        begun.expect("goes");
+        drive.finish();
+    }
+    assert_eq!(drive.running, first());
+    assert_eq!(drive.machine.undo_setup(), Err(ChangeRefusal::NoUndo));
+}

@@ -214,7 +214,7 @@ fn models_that_do_not_fit_at_all_are_refused_with_those_without_which_they_would
     let plan = roomy.plan_change(&load("b")).expect("it fits");
     let memory = plan.preview().memory[0].after - 1;
     let changes = start(&case, &["a"], memory);
-    let refused = changes.plan_change(&load("b")).err().expect("does not fit");
+    let refused = changes.plan_change(&load("b")).expect_err("does not fit");
     assert_eq!(refused.code(), Code::DoesNotFit);
     let words = refused.to_string();
     assert!(words.ends_with("it fits without `a`"), "{words}");

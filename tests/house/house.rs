@@ -61,6 +61,27 @@ fn documentation_says_returns_and_does_not_begin_with_what() {
     assert!(what.is_empty(), "begin with what it is: {what:#?}");
 }
 
+/// The files that may sleep: between two looks at something outside of the program, or at the pace of a
+/// second. None sleeps so that another thread comes first.
+const SLEEPS: [&str; 8] = [
+    "src/engine/search/profiling/mod.rs",
+    "src/registry/store/file.rs",
+    "src/runtime/device/host/monitor.rs",
+    "src/server/control.rs",
+    "src/tasks/jobs/lane.rs",
+    "src/tasks/jobs/live.rs",
+    "src/tasks/profiles/live.rs",
+    "ui/src/cli/",
+];
+
+#[test]
+fn no_sleep_orders_two_threads() {
+    let sleeping = all().filter(|file| file.text.contains("thread::sleep"));
+    let paths = sleeping.map(|file| file.path.display().to_string());
+    let others = paths.filter(|path| !SLEEPS.iter().any(|known| path.contains(known)));
+    assert_eq!(others.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
 #[test]
 fn the_name_of_a_type_is_used_for_one_thing() {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();

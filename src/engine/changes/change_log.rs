@@ -182,6 +182,11 @@ impl ChangeLog {
             ChangeOrigin::Redo => self.undo.redone(past),
             ChangeOrigin::Undo => self.undo.undone(past),
             ChangeOrigin::RolledBack(_) if is_last => self.undo.undone(past),
+            ChangeOrigin::Policy if self.follows_policy && is_last => {
+                self.undo.retract();
+                self.follows_policy = false;
+                return;
+            }
             ChangeOrigin::Policy if self.follows_policy => self.undo.extend(),
             _ => self.undo.push(past),
         }

@@ -16,7 +16,7 @@ use divisi_runtime::lock::{Leaf, Ranked};
 
 use super::event::{ChangeAction, ChangeEvent, ChangeRefusal, ChangeWork};
 use super::host_looks::HostLooks;
-use super::inbox::{ChangeJob, Inbox};
+use super::inbox::{ChangeJob, Inbox, PlannedWork};
 use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
 use super::outcomes::Outcomes;
@@ -69,8 +69,8 @@ impl Driver {
     pub(super) fn run(&self) {
         while let Some(job) = self.inbox.next(|| self.epoch.elapsed()) {
             let event = match job {
-                ChangeJob::Work(work, plan) => {
-                    self.work(work, plan);
+                ChangeJob::Work(planned) => {
+                    self.work(*planned);
                     continue;
                 }
                 ChangeJob::Loss(loss) => ChangeEvent::DeviceLost {
@@ -118,7 +118,7 @@ impl Driver {
         let mut lines = Vec::new();
         let mut machine = self.machine.lock();
         let actions = machine.step(engine.telemetry().now(), event)?;
-        // Within the lock: nobody may compare the machine with the readings of another engine.
+        // Within the lock: the machine is never compared with the readings of another engine.
         *self.engine.write() = Arc::clone(engine);
         for action in actions {
             match action {
@@ -130,7 +130,8 @@ impl Driver {
                 }
                 ChangeAction::Run(work) => {
                     let plan = plan.take();
-                    self.inbox.put(|mail| mail.work = Some((work, plan)));
+                    let work = Box::new(PlannedWork { work, plan });
+                    self.inbox.put(|mail| mail.work = Some(work));
                 }
                 ChangeAction::LookAt(at) => self.inbox.put(|mail| mail.look_at = Some(at)),
             }
@@ -151,14 +152,14 @@ impl Driver {
         line
     }
 
-    fn work(&self, work: ChangeWork, plan: Option<ChangePlan>) {
+    fn work(&self, planned: PlannedWork) {
         self.host.lock().change();
         let (began, engine) = (Instant::now(), self.engine());
         self.tell(ChangeEvent::Began {
             baseline: self.baseline(&engine).map(Box::new),
             latency: Box::new(engine.telemetry().observe().latency.since),
         });
-        let made = caught(|| self.make(work, plan));
+        let made = caught(|| self.make(planned));
         let panicked = |panic: &dyn ToString| ApplyError::Panicked(panic.to_string()).into();
         let made = made.unwrap_or_else(|panic| Err(panicked(&panic)));
         self.end(began, &engine, made.map_err(Arc::new));
@@ -222,7 +223,8 @@ impl Driver {
         may_fail
     }
 
-    fn make(&self, work: ChangeWork, plan: Option<ChangePlan>) -> Result<Applied, DeploymentError> {
+    fn make(&self, planned: PlannedWork) -> Result<Applied, DeploymentError> {
+        let PlannedWork { work, plan } = planned;
         let watch: &mut dyn FnMut(ApplyStep) = &mut |step| self.tell(ChangeEvent::Stepped(step));
         let (deployment, engine) = (&self.deployment, self.engine());
         match work {

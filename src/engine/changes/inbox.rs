@@ -21,10 +21,16 @@ pub(super) struct Inbox {
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) losses: VecDeque<Loss>,
-    pub(super) work: Option<(ChangeWork, Option<ChangePlan>)>,
+    pub(super) work: Option<Box<PlannedWork>>,
     pub(super) look_at: Option<Duration>,
     /// Whether no more jobs will be queued.
     pub(super) is_over: bool,
+}
+
+/// Work with the requested plan, or `None` if it is planned together with the change.
+pub(super) struct PlannedWork {
+    pub(super) work: ChangeWork,
+    pub(super) plan: Option<ChangePlan>,
 }
 
 /// The longest time that the thread waits before it checks for jobs again.
@@ -33,8 +39,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// A job of the thread.
 pub(super) enum ChangeJob {
     Loss(Loss),
-    /// Work, with the requested plan.
-    Work(ChangeWork, Option<ChangePlan>),
+    Work(Box<PlannedWork>),
     Look,
 }
 
@@ -52,8 +57,8 @@ impl Inbox {
             if let Some(loss) = mail.losses.pop_front() {
                 return Some(ChangeJob::Loss(loss));
             }
-            if let Some((work, plan)) = mail.work.take() {
-                return Some(ChangeJob::Work(work, plan));
+            if let Some(work) = mail.work.take() {
+                return Some(ChangeJob::Work(work));
             }
             if mail.is_over {
                 return None;

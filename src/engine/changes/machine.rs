@@ -1,4 +1,4 @@
-//! Changes of the running setup as a state machine: one change at a time, whoever requests it,
+//! Changes of the running setup as a state machine: one change at a time from any origin,
 //! optional probation, history and undo, and the evacuation of lost devices.
 //!
 //! The machine has no clock, lock or thread. Its driver passes the time and the events, and carries
@@ -22,7 +22,7 @@ use super::event::{
 };
 use super::judge::{Baseline, Terms};
 use super::probation::RunningProbation;
-use super::status::{Actions, ChangeStatus, ReloadState, ReloadView, UnderWay, done, failed, info};
+use super::status::{Actions, ReloadState, ReloadView, UnderWay, done, failed, info};
 
 /// The state of all changes of the running setup.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ pub struct ChangeMachine {
     /// Devices that were lost during a change, with the reasons that their drivers reported.
     lost: VecDeque<(DeviceIndex, String)>,
     pub(super) is_closing: bool,
-    shown: Option<ReloadView>,
-    latency_before: Option<Distribution>,
+    pub(super) shown: Option<ReloadView>,
+    pub(super) latency_before: Option<Distribution>,
     pub(super) log: ChangeLog,
     pub(super) probation: Option<RunningProbation>,
 }
@@ -154,7 +154,7 @@ impl ChangeMachine {
         self.number
     }
 
-    /// Returns the number of the change under way, or `None` if there is none.
+    /// Returns the number of the change under way, or `None` if no change is under way.
     pub fn number_under_way(&self) -> Option<u64> {
         self.under_way.as_ref().map(|_| self.number)
     }
@@ -176,20 +176,6 @@ impl ChangeMachine {
     pub fn baseline_wanted(&self) -> Option<(Terms, &Reading)> {
         let terms = self.under_way.as_ref()?.terms?;
         Some((terms, self.log.since()))
-    }
-
-    /// Returns the status, with the figures up to `now`.
-    pub fn status(&self, now: &Reading) -> ChangeStatus {
-        ChangeStatus {
-            reload: self.shown.clone(),
-            models: None,
-            latency_before: self.latency_before.clone(),
-            can_undo: self.log.undo().to_undo().is_some(),
-            can_redo: self.log.undo().to_redo().is_some(),
-            marks: self.log.marks(),
-            history: self.log.history(now),
-            probation: self.probation.as_ref().map(|p| p.view.clone()),
-        }
     }
 
     fn requested(
@@ -219,7 +205,7 @@ impl ChangeMachine {
         };
         let mut actions = self.make_way(&origin.to_string());
         let new = Box::new(planned.new);
-        // A plan of other models was shown to somebody, or its caller plans again.
+        // A plan of other models was shown to an operator, or its caller plans again.
         let again = (planned.old.models == new.models).then(|| new.clone());
         let work = match planned.is_planned {
             true => ChangeWork::Apply(handover),
@@ -360,10 +346,12 @@ impl ChangeMachine {
             // Only a part of the change may have been made.
             Err(error) => failed(&error.into(), &change.origin),
         };
-        if let Some(shown) = &mut self.shown {
-            shown.state = state;
-            shown.elapsed = took;
-        }
+        let shown = self.shown.take();
+        self.shown = shown.map(|shown| ReloadView {
+            state,
+            elapsed: took,
+            ..shown
+        });
         actions.extend(self.next_loss(now));
         if !self.is_closing {
             actions.extend(self.next_look(now));

@@ -1,11 +1,11 @@
-//! Changes of what runs: models, matrix, policy, combination. One change at a time, one history,
+//! Changes of the running setup: models, matrix, policy, combination. One change at a time, one history,
 //! one probation.
 //!
 //! [`ChangeMachine`] decides and has no clock, lock or thread. [`Changes`] drives it over a
 //! deployment. [`Judge`] decides whether a change on probation does worse than the previous setup.
 
 mod change_log;
-mod changes;
+mod control;
 mod driver;
 mod event;
 mod host_looks;
@@ -20,7 +20,7 @@ mod requests;
 mod status;
 
 pub use change_log::{HistoryEntry, Mark, MarkKind, Measured};
-pub use changes::Changes;
+pub use control::Changes;
 pub use driver::ChangeJournal;
 pub use event::{
     ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange,

@@ -9,7 +9,7 @@ use crate::deployment::{
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::{ModelCopy, NewEntry};
 
-use super::changes::Changes;
+use super::control::Changes;
 use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal};
 use super::judge::Terms;
 use super::requests::{ModelChangeState, ModelsChanged, refused};

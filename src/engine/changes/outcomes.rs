@@ -9,7 +9,7 @@ use crate::serving::Leaf;
 use super::requests::ModelsChanged;
 
 /// The times of a change, or its error.
-pub(super) type Outcome = Result<ModelsChanged, Arc<DeploymentError>>;
+pub(super) type ChangeOutcome = Result<ModelsChanged, Arc<DeploymentError>>;
 
 /// The number of outcomes to keep. Few callers wait, because they make their changes in turn.
 const MOST: usize = 64;
@@ -17,13 +17,13 @@ const MOST: usize = 64;
 /// The outcomes of the last changes by number.
 #[derive(Default)]
 pub(super) struct Outcomes {
-    last: Leaf<VecDeque<(u64, Outcome)>>,
+    last: Leaf<VecDeque<(u64, ChangeOutcome)>>,
     came: Condvar,
 }
 
 impl Outcomes {
     /// Records the end of a change and wakes the callers.
-    pub(super) fn tell(&self, number: u64, outcome: Outcome) {
+    pub(super) fn tell(&self, number: u64, outcome: ChangeOutcome) {
         let mut last = self.last.lock();
         last.push_back((number, outcome));
         if last.len() > MOST {
@@ -34,7 +34,7 @@ impl Outcomes {
     }
 
     /// Waits for the end of a change.
-    pub(super) fn wait(&self, number: u64) -> Outcome {
+    pub(super) fn wait(&self, number: u64) -> ChangeOutcome {
         let mut last = self.last.lock();
         loop {
             let ended = last.iter().find(|(ended, _)| *ended >= number);

@@ -9,7 +9,7 @@ use crate::deployment::{CatalogueChange, CataloguePreview, ChangePlan, Handover}
 use divisi_model::codes::Refusal;
 
 use super::event::ChangeRefusal;
-use super::outcomes::Outcome;
+use super::outcomes::ChangeOutcome;
 
 /// The last requested change of the models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,7 +141,11 @@ impl ModelRequests {
 
     /// Records the end of a change of the machine. Returns the request that it made, or `None` if
     /// it made none.
-    pub(super) fn ended(&mut self, change: u64, outcome: &Outcome) -> Option<ModelChangeView> {
+    pub(super) fn ended(
+        &mut self,
+        change: u64,
+        outcome: &ChangeOutcome,
+    ) -> Option<ModelChangeView> {
         self.made_by.take_if(|made_by| *made_by == change)?;
         let state = match outcome {
             Ok(done) => ModelChangeState::Done(*done),

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::deployment::Handover;
 use crate::serving::{LogLevel, Setup};
-use divisi_model::metrics::Distribution;
+use divisi_model::metrics::{Distribution, Reading};
 use divisi_model::setup::SetupDiff;
 
 use super::change_log::{HistoryEntry, Mark, Measured, changed_entries};
 use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal};
 use super::judge::{Baseline, Check, Terms};
+use super::machine::ChangeMachine;
 use super::requests::ModelChangeView;
 
 /// The status of changes, for display.
@@ -33,6 +34,22 @@ pub struct ChangeStatus {
     pub history: Vec<HistoryEntry>,
     /// The last probation, or `None` after a later change.
     pub probation: Option<Probation>,
+}
+
+impl ChangeMachine {
+    /// Returns the status, with the figures up to `now`.
+    pub fn status(&self, now: &Reading) -> ChangeStatus {
+        ChangeStatus {
+            reload: self.shown.clone(),
+            models: None,
+            latency_before: self.latency_before.clone(),
+            can_undo: self.log.undo().to_undo().is_some(),
+            can_redo: self.log.undo().to_redo().is_some(),
+            marks: self.log.marks(),
+            history: self.log.history(now),
+            probation: self.probation.as_ref().map(|p| p.view.clone()),
+        }
+    }
 }
 
 /// A change of the running setup: the one under way, or the last one.
@@ -153,7 +170,7 @@ pub(super) fn failed(error: &ChangeRefusal, origin: &ChangeOrigin) -> (ReloadSta
     let why = match origin {
         // After a loss the state of the previous setup is unknown.
         ChangeOrigin::Evacuation => error.to_string(),
-        // The caller is told, or the request shows it.
+        // The caller gets the error, or the request shows it.
         ChangeOrigin::Models(_) => return (ReloadState::Failed(error.to_string()), Actions::new()),
         _ => format!("{error}; the old matrix serves"),
     };

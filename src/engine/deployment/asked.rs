@@ -1,13 +1,84 @@
-//! The requested place and settings of other models.
+//! The requested models of a change, with their place and settings.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::serving::Setup;
 use divisi_model::allocation::Matrix;
-use divisi_model::catalogue::Catalogue;
+use divisi_model::catalogue::{Catalogue, NewEntry};
 use divisi_model::ensemble::PolicyKind;
 
+use super::archive::KeptModels;
 use super::generation::Generation;
+use super::{ColdModels, DeploymentError, ModelsRead, WantedNames, status, warmup};
+
+/// The requested models of a change.
+pub(super) struct ModelsAskedFor {
+    pub names: BTreeSet<String>,
+    pub read: ModelsRead,
+}
+
+impl ModelsAskedFor {
+    /// Requests kept models, without those that last failed their warm-up.
+    pub(super) fn again(kept: &KeptModels, cold: &ColdModels) -> Self {
+        let mut read = ModelsRead {
+            entries: kept.entries.clone(),
+            failures: kept.failures.clone(),
+            ..ModelsRead::default()
+        };
+        warmup::refuse(&mut read, cold.failed_among(&kept.entries));
+        ModelsAskedFor {
+            names: kept.names.clone(),
+            read,
+        }
+    }
+
+    /// Requests the served models, and records why the model called `name` cannot be loaded.
+    pub(super) fn refused(
+        wanted: &WantedNames,
+        serving: Vec<NewEntry>,
+        name: &str,
+        reason: &str,
+    ) -> Self {
+        let mut failures = wanted.failures.clone();
+        failures.insert(name.to_owned(), reason.to_owned());
+        ModelsAskedFor {
+            names: wanted.names.clone(),
+            read: ModelsRead {
+                entries: serving,
+                failures,
+                ..ModelsRead::default()
+            },
+        }
+    }
+}
+
+/// Checks that the served users of the loaded model can be served with it, or keep using versions
+/// of it that stay.
+pub(super) fn check_users(
+    wanted: &WantedNames,
+    running: &Generation,
+    name: &str,
+    read: &ModelsRead,
+) -> Result<(), DeploymentError> {
+    let lost = status::versions_lost(&running.catalogue, name, &read.entries);
+    let is_broken = |user: &String| {
+        // A user that already failed for the same reason is served as before. This load only takes
+        // away its parts.
+        wanted.failures.get(user) != read.failures.get(user)
+            || status::is_part_of_any(&lost, &running.catalogue, user)
+    };
+    let users = status::users_of(&running.catalogue, name).into_iter();
+    let mut broken = users.filter(is_broken);
+    match broken.find_map(|user| Some((read.failures.get(&user)?.clone(), user))) {
+        None => Ok(()),
+        Some((reason, by)) => Err(DeploymentError::Breaks {
+            name: name.to_owned(),
+            by,
+            reason,
+        }),
+    }
+}
 
 /// The requested place of other models.
 pub(super) enum AskedPlace {

@@ -34,8 +34,7 @@ enum Networks {
     Own(Arc<dyn PredictorFactory>),
 }
 
-/// What serves: a generation, and which of its matrices. It tells holders of either that they
-/// changed.
+/// The number of a generation, and of its matrix. It tells holders that another one serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServingNumber {
     generation: u64,
@@ -60,7 +59,7 @@ impl Generation {
         }
     }
 
-    /// Returns the number of what serves now.
+    /// Returns the number of the generation and its matrix.
     pub fn serving(&self) -> ServingNumber {
         ServingNumber {
             generation: self.number,

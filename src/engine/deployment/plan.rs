@@ -16,12 +16,12 @@ use super::{CatalogueChange, CataloguePreview, ReadState};
 pub struct ChangePlan {
     pub(super) old: Setup,
     pub(super) new: Setup,
-    pub(super) work: PlannedWork,
+    pub(super) work: PlanKind,
 }
 
 /// The work of a planned change.
 #[derive(Clone, Debug)]
-pub(super) enum PlannedWork {
+pub(super) enum PlanKind {
     /// Other workers or settings for the running models.
     Setup(Box<Plan>),
     /// Other models.
@@ -65,32 +65,32 @@ impl ChangePlan {
     /// Returns the plan for the running models, or `None` if other models are to be served.
     pub fn of_running_models(&self) -> Option<&Plan> {
         match &self.work {
-            PlannedWork::Setup(plan) => Some(plan),
-            PlannedWork::Models(_) => None,
+            PlanKind::Setup(plan) => Some(plan),
+            PlanKind::Models(_) => None,
         }
     }
 
     /// Returns the planned change of the models, or `None` if the plan is for a setup.
     pub fn change(&self) -> Option<&CatalogueChange> {
         match &self.work {
-            PlannedWork::Setup(_) => None,
-            PlannedWork::Models(plan) => plan.change.as_ref(),
+            PlanKind::Setup(_) => None,
+            PlanKind::Models(plan) => plan.change.as_ref(),
         }
     }
 
     /// Returns whether the same setup is running with all its workers.
     pub fn is_empty(&self) -> bool {
         match &self.work {
-            PlannedWork::Setup(plan) => plan.is_empty(),
-            PlannedWork::Models(plan) => plan.next.is_none(),
+            PlanKind::Setup(plan) => plan.is_empty(),
+            PlanKind::Models(plan) => plan.next.is_none(),
         }
     }
 
     /// Returns whether the engines of old and new models fit side by side.
     pub(super) fn fits_beside(&self) -> bool {
         match &self.work {
-            PlannedWork::Setup(_) => true,
-            PlannedWork::Models(plan) => {
+            PlanKind::Setup(_) => true,
+            PlanKind::Models(plan) => {
                 let next = plan.next.as_ref();
                 next.is_none_or(|next| next.not_beside.is_none())
             }
@@ -100,8 +100,8 @@ impl ChangePlan {
     /// Returns a preview of a change of the models. It is empty if the models stay.
     pub fn preview(&self) -> CataloguePreview {
         match &self.work {
-            PlannedWork::Setup(_) => CataloguePreview::default(),
-            PlannedWork::Models(plan) => {
+            PlanKind::Setup(_) => CataloguePreview::default(),
+            PlanKind::Models(plan) => {
                 let next = plan.next.as_ref();
                 next.map(|next| next.preview.clone()).unwrap_or_default()
             }
@@ -114,7 +114,7 @@ impl From<Plan> for ChangePlan {
         ChangePlan {
             old: plan.old_setup().clone(),
             new: plan.new_setup().clone(),
-            work: PlannedWork::Setup(Box::new(plan)),
+            work: PlanKind::Setup(Box::new(plan)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Applies plans. With other models, the next engine runs beside the old one, or the old engine
+//! Applies plans. With other models, the next engine starts next to the old one, or the old engine
 //! ends first.
 //!
 //! A change is refused if memory does not hold both engines, unless its caller lets the old engine
@@ -13,7 +13,7 @@ use divisi_model::catalogue::{CatalogueEntry, ModelCopy, NewEntry, ServedCopies}
 
 use super::archive::KeptModels;
 use super::generation::{retire, start_after};
-use super::plan::{ChangePlan, ModelsPlan, NextModels, PlannedWork};
+use super::plan::{ChangePlan, ModelsPlan, NextModels, PlanKind};
 use super::wanted::{ModelsToPlan, entries_of};
 use super::{
     Applied, CatalogueChange, Deployment, DeploymentError, Generation, Handover, WantedNames,
@@ -55,15 +55,15 @@ impl Deployment {
         watch: &mut dyn FnMut(ApplyStep),
     ) -> Result<Applied, DeploymentError> {
         let mut plan = match plan.work {
-            PlannedWork::Setup(plan) => {
+            PlanKind::Setup(plan) => {
                 self.running().engine.apply(*plan, watch)?;
                 return Ok(Applied::default());
             }
-            PlannedWork::Models(_) => plan,
+            PlanKind::Models(_) => plan,
         };
         let wanted = &mut self.changing.lock();
         loop {
-            let PlannedWork::Models(models) = plan.work else {
+            let PlanKind::Models(models) = plan.work else {
                 return Err(DeploymentError::Stale);
             };
             let (change, read) = (models.change.clone(), models.state.clone());

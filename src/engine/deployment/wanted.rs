@@ -7,51 +7,14 @@ use crate::serving::Setup;
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::{Catalogue, CatalogueEntry, ModelCopy, NewEntry};
 
-use super::archive::KeptModels;
-use super::asked::AskedPlace;
-use super::plan::{ChangePlan, ModelsPlan, NextModels, PlannedWork};
+use super::asked::{AskedPlace, ModelsAskedFor, check_users};
+use super::plan::{ChangePlan, ModelsPlan, NextModels, PlanKind};
 use super::{
-    CatalogueChange, CataloguePreview, ColdModels, Deployment, DeploymentError, Generation,
-    ModelsRead, ModelsToRead, ReadAgain, ReadState, WantedNames, place, status, warmup,
+    CatalogueChange, CataloguePreview, Deployment, DeploymentError, Generation, ModelsRead,
+    ModelsToRead, ReadAgain, ReadState, WantedNames, place, status, warmup,
 };
 
-/// The requested models of a change.
-struct ModelsAskedFor {
-    names: BTreeSet<String>,
-    read: ModelsRead,
-}
-
-impl ModelsAskedFor {
-    /// Requests kept models, without those that last failed their warm-up.
-    fn again(kept: &KeptModels, cold: &ColdModels) -> Self {
-        let mut read = ModelsRead {
-            entries: kept.entries.clone(),
-            failures: kept.failures.clone(),
-            ..ModelsRead::default()
-        };
-        warmup::refuse(&mut read, cold.failed_among(&kept.entries));
-        ModelsAskedFor {
-            names: kept.names.clone(),
-            read,
-        }
-    }
-
-    /// Requests the served models, and records why the model called `name` cannot be loaded.
-    fn refused(wanted: &WantedNames, serving: Vec<NewEntry>, name: &str, reason: &str) -> Self {
-        let mut failures = wanted.failures.clone();
-        failures.insert(name.to_owned(), reason.to_owned());
-        ModelsAskedFor {
-            names: wanted.names.clone(),
-            read: ModelsRead {
-                entries: serving,
-                failures,
-                ..ModelsRead::default()
-            },
-        }
-    }
-}
-
-/// What a change of the models reads.
+/// The models that a change reads.
 #[derive(Clone, Copy)]
 pub(super) struct ModelsToPlan<'a> {
     pub change: &'a CatalogueChange,
@@ -75,33 +38,6 @@ fn is_served(running: &Generation, entries: &[NewEntry]) -> bool {
         && both.all(|(served, entry)| {
             served.name() == entry.name && Arc::ptr_eq(served.ensemble(), &entry.ensemble)
         })
-}
-
-/// Checks that the served users of the loaded model can be served with it, or keep using versions
-/// of it that stay.
-fn check_users(
-    wanted: &WantedNames,
-    running: &Generation,
-    name: &str,
-    read: &ModelsRead,
-) -> Result<(), DeploymentError> {
-    let lost = status::versions_lost(&running.catalogue, name, &read.entries);
-    let is_broken = |user: &String| {
-        // A user that already failed for the same reason is served as before. This load only takes
-        // away its parts.
-        wanted.failures.get(user) != read.failures.get(user)
-            || status::is_part_of_any(&lost, &running.catalogue, user)
-    };
-    let users = status::users_of(&running.catalogue, name).into_iter();
-    let mut broken = users.filter(is_broken);
-    match broken.find_map(|user| Some((read.failures.get(&user)?.clone(), user))) {
-        None => Ok(()),
-        Some((reason, by)) => Err(DeploymentError::Breaks {
-            name: name.to_owned(),
-            by,
-            reason,
-        }),
-    }
 }
 
 impl Deployment {
@@ -190,7 +126,7 @@ impl Deployment {
         let running = self.running();
         let models = self.models_of(wanted, &running, asked)?;
         let mut plan = self.plan_for(wanted, &running, models, AskedPlace::AsBefore)?;
-        if let PlannedWork::Models(planned) = &mut plan.work {
+        if let PlanKind::Models(planned) = &mut plan.work {
             planned.change = Some(asked.change.clone());
         }
         Ok(plan)
@@ -214,7 +150,7 @@ impl Deployment {
         Ok(ChangePlan {
             old,
             new,
-            work: PlannedWork::Models(Box::new(ModelsPlan {
+            work: PlanKind::Models(Box::new(ModelsPlan {
                 change: None,
                 from: running.number,
                 names: models.names,

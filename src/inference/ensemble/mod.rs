@@ -2,6 +2,7 @@
 //! models.
 
 mod answers;
+mod asking;
 mod between;
 mod gauges;
 mod inputs;
@@ -11,7 +12,6 @@ mod steps;
 mod totals;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use divisi_engine::changes::Changes;
 use divisi_engine::deployment::{self, ModelOverride, ModelStatus};
@@ -19,9 +19,8 @@ use divisi_engine::serving::{DoorState, Engine, RequestLedger};
 use divisi_model::catalogue::InstanceGroup;
 use divisi_model::codes::{Code, Coded};
 use divisi_runtime::lock::SharedLeaf;
-use tokio::sync::oneshot;
 
-use crate::error::{ErrorKind, ServiceError};
+use crate::error::ServiceError;
 use crate::protocol::ModelId;
 use crate::service::{
     Gauge, InferenceFuture, InferenceRequest, ListedModel, ModelDescription, ModelService,
@@ -29,9 +28,10 @@ use crate::service::{
 };
 
 use between::WaitingBetween;
-use model::{NotTaken, ServedModel};
+use model::ServedModel;
 use totals::TotalsOfEngines;
 
+pub use asking::FoundEntry;
 pub use model::signature;
 
 /// The models of an engine. The output of an ensemble is its combined answer, that of a pipeline
@@ -149,7 +149,7 @@ impl EnsembleService {
     /// # Errors
     /// Returns an error at once if the model is not served or refuses the request.
     pub fn ask(&self, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
-        check_goals(asked)?;
+        asking::check_goals(asked)?;
         self.0.ask(asked, None)
     }
 
@@ -163,18 +163,9 @@ impl EnsembleService {
         asked: &InferenceRequest,
         entry: FoundEntry,
     ) -> Result<InferenceFuture, ServiceError> {
-        check_goals(asked)?;
+        asking::check_goals(asked)?;
         self.0.ask(asked, Some(entry))
     }
-}
-
-/// An entry of the catalogue of a generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundEntry {
-    /// The number of the generation.
-    pub generation: u64,
-    /// The number of the entry in its catalogue.
-    pub entry: usize,
 }
 
 impl FollowedModels {
@@ -196,65 +187,6 @@ impl FollowedModels {
             *served = Arc::clone(&new);
         }
         Arc::clone(&served)
-    }
-
-    fn ask(
-        self: &Arc<Self>,
-        asked: &InferenceRequest,
-        found: Option<FoundEntry>,
-    ) -> Result<InferenceFuture, ServiceError> {
-        loop {
-            let served = self.served();
-            let known = found.filter(|found| found.generation == served.generation);
-            let model = match known.and_then(|found| served.models.get(found.entry)) {
-                Some(model) => model,
-                None => served.find(&asked.model)?,
-            };
-            let refused = match model.ask(&served.engine, asked) {
-                Ok(answer) => return Ok(answer),
-                Err(NotTaken::Refused(error)) => return Err(error),
-                Err(NotTaken::Closed(error)) => error,
-            };
-            if let Some(answer) = self.ask_next(asked) {
-                return Ok(answer);
-            }
-            // An ending engine accepts nothing; the next engine is set before it ends.
-            if self.served().generation == served.generation {
-                return Err(refused);
-            }
-        }
-    }
-
-    /// Sends the request to the next engine if the old one ends first: the request waits within its
-    /// deadline.
-    fn ask_next(self: &Arc<Self>, asked: &InferenceRequest) -> Option<InferenceFuture> {
-        let (tell, told) = oneshot::channel::<()>();
-        let waiter = Box::new(move || {
-            // A cancelled request has no receiver.
-            let _ = tell.send(());
-        });
-        let deployment = self.changes.as_ref()?.deployment();
-        if !deployment.wait_for_engine(waiter) {
-            return None;
-        }
-        let (models, asked, began) = (Arc::clone(self), asked.clone(), Instant::now());
-        let waits = self.between.enter(&asked.model);
-        Some(Box::pin(async move {
-            // A dropped sender also ends the gap.
-            let is_told = async { drop(told.await) };
-            let deadline = asked.deadline;
-            let in_time = tokio::time::timeout(deadline.unwrap_or(Duration::MAX), is_told).await;
-            in_time.map_err(|_| {
-                let message = "the request's deadline passed while the models were being changed";
-                ServiceError::new(ErrorKind::TimedOut, message)
-            })?;
-            drop(waits);
-            let left = InferenceRequest {
-                deadline: deadline.map(|limit| limit.saturating_sub(began.elapsed())),
-                ..asked
-            };
-            models.ask(&left, None)?.await
-        }))
     }
 
     fn statuses(&self) -> Vec<ModelStatus> {
@@ -284,18 +216,6 @@ impl FollowedModels {
                  startup",
             )
         })
-    }
-}
-
-/// Refuses goals: a single model has a fixed accuracy and cost.
-fn check_goals(asked: &InferenceRequest) -> Result<(), ServiceError> {
-    match asked.goals.is_none() {
-        true => Ok(()),
-        false => Err(ServiceError::bad(format!(
-            "model `{}`: not a task; the parameters `accuracy`, `latency_ms`, `max_cost`, `prefer` \
-             and `task` are not supported",
-            asked.model.name
-        ))),
     }
 }
 

@@ -35,6 +35,13 @@ impl<T: Clone> UndoHistory<T> {
         self.redo.clear();
     }
 
+    /// Records that the last change was taken back as part of it: the value to undo is current
+    /// again. Clears the values to redo.
+    pub fn retract(&mut self) {
+        self.undo.pop();
+        self.redo.clear();
+    }
+
     /// Forgets the oldest values to undo, then those to redo, while the others have `too_many`.
     pub fn forget_while(&mut self, too_many: impl Fn(&[&T]) -> bool) {
         while too_many(&self.values().collect::<Vec<_>>()) {

@@ -111,20 +111,20 @@ pub(super) struct Outbox {
 
 #[derive(Debug, Default)]
 struct Inner {
-    answers: Queue,
-    news: Queue,
+    answers: ViewerQueue,
+    news: ViewerQueue,
     closed: bool,
     /// Whether the writer has ended.
     ended: bool,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct ViewerQueue {
     messages: VecDeque<Arc<[u8]>>,
     bytes: usize,
 }
 
-impl Queue {
+impl ViewerQueue {
     /// Adds a message if fewer than `count` wait and it fits into `most` bytes. A single message may
     /// exceed the bounds.
     fn put(&mut self, message: &Arc<[u8]>, count: usize, most: usize) -> bool {
@@ -190,8 +190,8 @@ impl Outbox {
     /// Accepts no more messages, and replaces the queued ones by a last message.
     fn close_with(&self, word: Option<Arc<[u8]>>) {
         let mut inner = self.inner.lock();
-        inner.answers = Queue::default();
-        inner.news = Queue::default();
+        inner.answers = ViewerQueue::default();
+        inner.news = ViewerQueue::default();
         if let Some(word) = word {
             inner.news.put(&word, 1, MOST);
         }

@@ -51,7 +51,7 @@ pub(crate) fn take_within<T: DeserializeOwned>(
     }
 }
 
-type Decoded<T> = Result<T, FieldError>;
+type DecodeResult<T> = Result<T, FieldError>;
 
 /// The names of parts; empty for parts without names.
 type Names = &'static [&'static str];
@@ -64,25 +64,25 @@ struct Decoder<'de> {
 }
 
 impl<'de> Decoder<'de> {
-    fn take(&mut self, count: u64) -> Decoded<&'de [u8]> {
+    fn take(&mut self, count: u64) -> DecodeResult<&'de [u8]> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(ended)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Decoded<[u8; N]> {
+    fn array<const N: usize>(&mut self) -> DecodeResult<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or_else(ended)?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    fn byte(&mut self) -> Decoded<u8> {
+    fn byte(&mut self) -> DecodeResult<u8> {
         self.array().map(u8::from_le_bytes)
     }
 
     /// Decodes a whole number: seven bits a byte, the lowest first, and a bit that more follow.
-    fn number(&mut self) -> Decoded<u64> {
+    fn number(&mut self) -> DecodeResult<u64> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;
@@ -99,12 +99,12 @@ impl<'de> Decoder<'de> {
     }
 
     /// Decodes a whole number whose lowest bit is its sign.
-    fn signed(&mut self) -> Decoded<i64> {
+    fn signed(&mut self) -> DecodeResult<i64> {
         let number = self.number()?;
         Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    fn flag(&mut self) -> Decoded<bool> {
+    fn flag(&mut self) -> DecodeResult<bool> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -114,13 +114,13 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    fn text(&mut self) -> Decoded<&'de str> {
+    fn text(&mut self) -> DecodeResult<&'de str> {
         let length = self.number()?;
         str::from_utf8(self.take(length)?).map_err(FieldError::custom)
     }
 
     /// Takes bytes from the budget. Elements without a size count too, since they take time.
-    fn charge(&mut self, bytes: usize) -> Decoded<()> {
+    fn charge(&mut self, bytes: usize) -> DecodeResult<()> {
         let left = self.budget.and_then(|left| left.checked_sub(bytes.max(1)));
         self.budget = left;
         left.map(drop)
@@ -141,7 +141,7 @@ impl<'de> Decoder<'de> {
 /// Decodes numbers and texts.
 macro_rules! plain {
     ($($method:ident: $visit:ident $take:ident;)+) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Decoded<V::Value> {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> DecodeResult<V::Value> {
             visitor.$visit(self.$take()?)
         })+
     };
@@ -164,7 +164,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     /// Refuses the kinds of values that no message has.
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Decoded<V::Value> {
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> DecodeResult<V::Value> {
         Err(FieldError::custom("a value of an unsupported kind"))
     }
 
@@ -172,22 +172,22 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         i8 i128 u128 char bytes byte_buf map identifier ignored_any
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Decoded<V::Value> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> DecodeResult<V::Value> {
         visitor.visit_f32(f32::from_le_bytes(self.array()?))
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Decoded<V::Value> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> DecodeResult<V::Value> {
         visitor.visit_f64(f64::from_le_bytes(self.array()?))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Decoded<V::Value> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> DecodeResult<V::Value> {
         match self.flag()? {
             true => visitor.visit_some(self),
             false => visitor.visit_none(),
         }
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Decoded<V::Value> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> DecodeResult<V::Value> {
         visitor.visit_unit()
     }
 
@@ -195,7 +195,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Decoded<V::Value> {
+    ) -> DecodeResult<V::Value> {
         visitor.visit_unit()
     }
 
@@ -203,11 +203,11 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Decoded<V::Value> {
+    ) -> DecodeResult<V::Value> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Decoded<V::Value> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> DecodeResult<V::Value> {
         let count = usize::try_from(self.number()?).map_err(FieldError::custom)?;
         let elements = Parts {
             charged: true,
@@ -216,7 +216,11 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         visitor.visit_seq(elements)
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, count: usize, visitor: V) -> Decoded<V::Value> {
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        count: usize,
+        visitor: V,
+    ) -> DecodeResult<V::Value> {
         visitor.visit_seq(self.parts(count, &[]))
     }
 
@@ -225,7 +229,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         _: &'static str,
         count: usize,
         visitor: V,
-    ) -> Decoded<V::Value> {
+    ) -> DecodeResult<V::Value> {
         visitor.visit_seq(self.parts(count, &[]))
     }
 
@@ -234,7 +238,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         _: &'static str,
         fields: Names,
         visitor: V,
-    ) -> Decoded<V::Value> {
+    ) -> DecodeResult<V::Value> {
         visitor.visit_seq(self.parts(fields.len(), fields))
     }
 
@@ -243,7 +247,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         _: &'static str,
         _: Names,
         visitor: V,
-    ) -> Decoded<V::Value> {
+    ) -> DecodeResult<V::Value> {
         visitor.visit_enum(self)
     }
 
@@ -256,7 +260,7 @@ impl<'de> EnumAccess<'de> for &mut Decoder<'de> {
     type Error = FieldError;
     type Variant = Self;
 
-    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Decoded<(T::Value, Self)> {
+    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> DecodeResult<(T::Value, Self)> {
         let variant = seed.deserialize(self.number()?.into_deserializer())?;
         Ok((variant, self))
     }
@@ -265,19 +269,19 @@ impl<'de> EnumAccess<'de> for &mut Decoder<'de> {
 impl<'de> VariantAccess<'de> for &mut Decoder<'de> {
     type Error = FieldError;
 
-    fn unit_variant(self) -> Decoded<()> {
+    fn unit_variant(self) -> DecodeResult<()> {
         Ok(())
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Decoded<T::Value> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> DecodeResult<T::Value> {
         seed.deserialize(self)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, count: usize, visitor: V) -> Decoded<V::Value> {
+    fn tuple_variant<V: Visitor<'de>>(self, count: usize, visitor: V) -> DecodeResult<V::Value> {
         visitor.visit_seq(self.parts(count, &[]))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, fields: Names, visitor: V) -> Decoded<V::Value> {
+    fn struct_variant<V: Visitor<'de>>(self, fields: Names, visitor: V) -> DecodeResult<V::Value> {
         visitor.visit_seq(self.parts(fields.len(), fields))
     }
 }
@@ -295,7 +299,10 @@ struct Parts<'a, 'de> {
 impl<'de> SeqAccess<'de> for Parts<'_, 'de> {
     type Error = FieldError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Decoded<Option<T::Value>> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> DecodeResult<Option<T::Value>> {
         let Some(left) = self.left.checked_sub(1) else {
             return Ok(None);
         };

@@ -23,7 +23,7 @@ const POOL: usize = 4096;
 #[derive(Default)]
 pub(super) struct IdleTime {
     engine: Option<IdleEngine>,
-    /// What ran at the last check of free memory.
+    /// The generation and matrix at the last check of free memory.
     seen: Option<(Arc<ServedTasks>, VariantIndex, ServingNumber)>,
 }
 

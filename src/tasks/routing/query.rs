@@ -31,7 +31,7 @@ pub struct Expected {
 pub struct RoutedQuery {
     router: Arc<TaskRouter>,
     running: Arc<RunningVariant>,
-    /// What serves the variant, if known.
+    /// The generation and matrix that serve the variant, if known.
     serving: Option<ServingNumber>,
     goals: QueryGoals,
     stream: StreamIndex,

@@ -30,7 +30,7 @@ const FORGETS: Duration = Duration::from_millis(250);
 pub(super) struct RouterState {
     pub(super) choices: TaskChoices,
     pub(super) running: Vec<Arc<RunningVariant>>,
-    /// What serves them, if known.
+    /// The generation and matrix that serve them, if known.
     pub(super) serving: Option<ServingNumber>,
     /// The longest batch of the running variants.
     pub(super) largest: Duration,

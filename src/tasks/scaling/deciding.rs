@@ -40,7 +40,7 @@ pub(super) struct ScalingThread {
     busy: BusyGroups,
     /// The work of each group in the last second.
     seen: Vec<GroupSeen>,
-    /// What runs, as last decided or observed.
+    /// The running generation and matrix, as last decided or observed.
     known: ServingNumber,
     last: Duration,
     follower: RegistrationFollower,

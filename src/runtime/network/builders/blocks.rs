@@ -31,7 +31,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::swin::{self, MergedTokens, WindowAttention};
-use super::transformer::Attention;
+use super::transformer::HeadAttention;
 use super::vit::{self, PositionedTokens};
 use crate::network::file::WrittenLayer;
 use crate::network::{Graph, GraphBuilder, GraphError, ParameterOrigin, Shape};
@@ -84,7 +84,7 @@ impl Expansion<'_> {
             return self.add_lines(lines, &line);
         }
         if line.contains_key("part") {
-            return read::<Part>(line.into())?.add(&mut self.builder);
+            return read::<BlockPart>(line.into())?.add(&mut self.builder);
         }
         let origins = line.remove("parameters").map(read::<Origins>).transpose()?;
         let origins = origins.map(Origins::listed).unwrap_or_default();
@@ -163,8 +163,8 @@ impl Origins {
 /// Layers that read the last value, and whose number or shapes depend on the size of the image.
 #[derive(Deserialize)]
 #[serde(tag = "part", rename_all = "kebab-case")]
-enum Part {
-    Attention(Attention),
+enum BlockPart {
+    Attention(HeadAttention),
     PositionedTokens(PositionedTokens),
     /// The class's token alone.
     Class,
@@ -176,16 +176,16 @@ enum Part {
     Image,
 }
 
-impl Part {
+impl BlockPart {
     fn add(&self, builder: &mut GraphBuilder) -> Result<(), GraphError> {
         match self {
-            Part::Attention(part) => part.add(builder, &[]),
-            Part::PositionedTokens(part) => part.add(builder),
-            Part::Class => vit::add_class(builder),
-            Part::Tokens => swin::add_tokens(builder),
-            Part::WindowAttention(part) => part.add(builder),
-            Part::MergedTokens(part) => part.add(builder),
-            Part::Image => swin::add_image(builder),
+            BlockPart::Attention(part) => part.add(builder, &[]),
+            BlockPart::PositionedTokens(part) => part.add(builder),
+            BlockPart::Class => vit::add_class(builder),
+            BlockPart::Tokens => swin::add_tokens(builder),
+            BlockPart::WindowAttention(part) => part.add(builder),
+            BlockPart::MergedTokens(part) => part.add(builder),
+            BlockPart::Image => swin::add_image(builder),
         }
     }
 }

@@ -42,7 +42,7 @@ const FILES: [&str; 16] = [
 /// The content of a file, or of all files.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Family {
+struct PublishedFamily {
     /// Lines by the block's name, which no two files share.
     #[serde(default)]
     blocks: BTreeMap<String, Vec<Table>>,
@@ -61,11 +61,11 @@ struct PublishedNetwork {
 }
 
 /// All families. A damaged file would be missing, which the tests notice.
-static ALL: LazyLock<Family> = LazyLock::new(|| {
-    let mut all = Family::default();
+static ALL: LazyLock<PublishedFamily> = LazyLock::new(|| {
+    let mut all = PublishedFamily::default();
     for family in FILES
         .iter()
-        .filter_map(|text| toml::from_str::<Family>(text).ok())
+        .filter_map(|text| toml::from_str::<PublishedFamily>(text).ok())
     {
         all.blocks.extend(family.blocks);
         all.networks.extend(family.networks);

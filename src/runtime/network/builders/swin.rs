@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::transformer::{Attention, ScoreMask, tensor, viewed};
+use super::transformer::{HeadAttention, ScoreMask, tensor, viewed};
 use crate::network::{
     Border, Dims, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin, Shape, ShiftMask, TensorOp,
 };
@@ -91,7 +91,7 @@ impl WindowAttention {
     pub(super) fn add(&self, b: &mut GraphBuilder) -> Result<(), GraphError> {
         let windows = Windows::over(b.shape(b.last()).stored(), self.shifted);
         windows.divided(b, &format!("{}.windows", self.at), b.last())?;
-        let attention = Attention {
+        let attention = HeadAttention {
             at: self.at.clone(),
             heads: self.heads,
             stored: "attn.qkv.".into(),

@@ -11,7 +11,7 @@ use crate::network::{
 /// Attention among the tokens of the last value, `[…, tokens, width]`. Each leading position is
 /// independent.
 #[derive(Deserialize)]
-pub(super) struct Attention {
+pub(super) struct HeadAttention {
     /// The layer's name.
     pub at: String,
     pub heads: usize,
@@ -31,7 +31,7 @@ pub(super) struct ScoreMask {
     pub origin: ParameterOrigin,
 }
 
-impl Attention {
+impl HeadAttention {
     /// Adds the layers. `masks` are added to scores `[…, heads, tokens, tokens]`.
     pub(super) fn add(&self, b: &mut GraphBuilder, masks: &[ScoreMask]) -> Result<(), GraphError> {
         let part = |suffix: &str| format!("{}.{suffix}", self.at);

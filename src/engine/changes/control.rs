@@ -14,7 +14,7 @@ use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, PlannedChange};
 use super::judge::Terms;
 use super::status::ChangeStatus;
 
-/// Changes what a deployment serves, one change at a time, whoever requests it, and records the
+/// Changes what a deployment serves, one change at a time from any origin, and records the
 /// changes. [`Changes::close`] ends it.
 pub struct Changes {
     pub(super) driver: Arc<Driver>,
@@ -37,7 +37,7 @@ impl Changes {
         Arc::new(changes)
     }
 
-    /// Returns the deployment, to read what it serves.
+    /// Returns the deployment.
     pub fn deployment(&self) -> &Arc<Deployment> {
         &self.driver.deployment
     }
