@@ -1053,3 +1053,57 @@ fn a_policy_that_comes_back_to_where_it_began_leaves_no_step() {
     assert_eq!(drive.running, first());
     assert_eq!(drive.machine.undo_setup(), Err(ChangeRefusal::NoUndo));
 }
+
+#[test]
+fn a_vote_for_a_setup_that_no_longer_runs_is_refused() {
+    let mut drive = Drive::new();
+    let mut to = drive.running.clone();
+    to.combination.voting[0] = false;
+    let change = drive.plan(&to);
+    drive.apply(&resized(&drive.running, 64), None);
+    let adjusted = drive.step(ChangeEvent::Adjusted {
+        change,
+        origin: ChangeOrigin::Vote("mlp does not vote".into()),
+        reading: Box::new(drive.reading.clone()),
+    });
+    assert_eq!(adjusted.map_err(|r| r.code()), Err(Code::PlanStale));
+    assert_eq!(drive.origins(), ["start", "applied"]);
+}
+
+#[test]
+fn an_undo_that_changes_nothing_leads_to_the_step_before() {
+    let mut drive = Drive::new();
+    let old = drive.running.clone();
+    drive.apply(&resized(&old, 64), None);
+    let with = toggled(&drive.running, "a");
+    drive.apply(&with, None);
+    let undone = drive.machine.undo_setup().expect("a step").clone();
+    drive
+        .request(&undone, None, ChangeOrigin::Undo)
+        .expect("goes");
+    drive.work.take().expect("to be done");
+    drive.begin();
+    // Its models failed their warm-up: the same ones serve.
+    drive.end(Ok(with));
+    assert_eq!(drive.machine.undo_setup(), Ok(&old));
+}
+
+#[test]
+fn what_the_engine_of_other_models_lost_is_not_evacuated() {
+    let mut drive = Drive::new();
+    let load = ChangeOrigin::Models(CatalogueChange::Load("a".into()));
+    let to = toggled(&drive.running, "a");
+    drive.request(&to, None, load).expect("goes");
+    drive.lost(DeviceIndex::new(1));
+    drive.finish();
+    assert!(drive.work.is_none(), "the next engine has all devices");
+}
+
+#[test]
+fn nothing_is_taken_back_once_all_is_closed() {
+    let mut drive = Drive::new();
+    drive.apply(&resized(&drive.running, 64), terms(60));
+    drive.step(ChangeEvent::Closed).expect("never refused");
+    let refused = drive.step(ChangeEvent::TakenBack);
+    assert_eq!(refused, Err(ChangeRefusal::Closed));
+}

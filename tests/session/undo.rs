@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use divisi_engine::deployment::CatalogueChange;
 use divisi_engine::serving::Setup;
+use divisi_model::codes::Code;
 use divisi_session::{Command, LiveSession, Session, Snapshot};
 
 use crate::bookcase::*;
@@ -77,4 +78,16 @@ fn an_edit_after_an_undone_load_leaves_nothing_to_redo() {
     });
     let shown = edited(&mut session);
     assert!(!shown.can_redo, "the load was undone before the edit");
+}
+
+#[test]
+fn a_setup_of_other_models_than_the_running_ones_is_refused() {
+    let changes = start(&case(), &["a"], ROOM);
+    let mut session = LiveSession::of_changes(changes, None);
+    let before = session.snapshot().setup();
+    let load = CatalogueChange::Load("b".into());
+    applied(&mut session, load, None);
+    let apply = Command::Apply(Box::new(before), None);
+    let refused = session.command(apply).expect_err("`b` would go unasked");
+    assert_eq!(refused.code(), Code::OtherFrame);
 }

@@ -159,6 +159,7 @@ impl ChangeLog {
     ) {
         // A plan that only brings retired workers back does not change the setup.
         if old == new {
+            self.drop_step(origin);
             return;
         }
         let diff = SetupDiff::between(old, new);
@@ -169,6 +170,15 @@ impl ChangeLog {
         self.step(old, new, origin);
         let did = self.measured(&period.since(&self.since));
         self.runs(new.clone(), (did, reading), origin.to_string());
+    }
+
+    /// Drops a step that changed nothing, for example because its models failed their warm-up.
+    fn drop_step(&mut self, origin: &ChangeOrigin) {
+        match origin {
+            ChangeOrigin::Undo => self.undo.drop_undo(),
+            ChangeOrigin::Redo => self.undo.drop_redo(),
+            _ => {}
+        }
     }
 
     /// Records the step that undo takes back.

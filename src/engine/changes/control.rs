@@ -9,7 +9,7 @@ use divisi_runtime::device::DeviceIndex;
 use divisi_runtime::lock::Ranked;
 
 use super::change_log::MarkKind;
-use super::driver::{ChangeJournal, Driver};
+use super::driver::{ChangeJournal, Driver, may_lose_devices};
 use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, PlannedChange};
 use super::judge::Terms;
 use super::status::ChangeStatus;
@@ -52,12 +52,12 @@ impl Changes {
         *self.driver.journal.lock() = Some(Arc::new(journal));
     }
 
-    /// Returns the plan for applying a setup.
+    /// Returns the plan for applying a setup of the running models.
     ///
     /// # Errors
     /// The setup cannot be applied.
     pub fn plan(&self, setup: &Setup) -> Result<ChangePlan, ChangeRefusal> {
-        Ok(self.driver.deployment.plan(setup)?)
+        Ok(self.running().engine.plan(setup)?.into())
     }
 
     /// Applies a setup in the background, on probation if there are terms.
@@ -199,19 +199,23 @@ impl Changes {
         let Some(thread) = self.thread.lock().take() else {
             return;
         };
-        self.driver.engine().faults().on_loss(|_| {});
         self.driver.inbox.put(|mail| mail.is_over = true);
         // The thread catches its own panics.
         let _ = thread.join();
+        self.driver.engine().faults().on_loss(|_| {});
     }
 
     fn listen(&self) {
-        if !self.driver.listen_to(&self.driver.engine()) {
+        let engine = self.driver.engine();
+        if !may_lose_devices(&engine) {
             return;
         }
-        if let Err(error) = self.start_thread() {
-            let text = format!("lost GPUs will not be evacuated: {error}");
-            self.driver.log(LogLevel::Warn, text).trace();
+        match self.start_thread() {
+            Ok(()) => self.driver.listen_to(&engine),
+            Err(error) => {
+                let text = format!("lost GPUs will not be evacuated: {error}");
+                self.driver.log(LogLevel::Warn, text).trace();
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use super::inbox::{ChangeJob, Inbox, PlannedWork};
 use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
 use super::outcomes::Outcomes;
-use super::requests::{ModelChangeState, ModelRequests, ModelsChanged};
+use super::requests::{ModelChangeState, ModelChangeView, ModelRequests, ModelsChanged};
 
 /// Takes lines for the log: the time, the level and the text. `tracing` receives each line too.
 pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
@@ -73,9 +73,13 @@ impl Driver {
                     self.work(*planned);
                     continue;
                 }
-                ChangeJob::Loss(loss) => ChangeEvent::DeviceLost {
-                    device: loss.device,
-                    reason: loss.reason.to_string(),
+                ChangeJob::Loss(of, loss) => match of.upgrade() {
+                    Some(of) if Arc::ptr_eq(&of, &self.engine()) => ChangeEvent::DeviceLost {
+                        device: loss.device,
+                        reason: loss.reason.to_string(),
+                    },
+                    // Another engine serves, without the lost device or with its own loss.
+                    _ => continue,
                 },
                 ChangeJob::Look => self.look(),
             };
@@ -105,21 +109,25 @@ impl Driver {
         event: ChangeEvent,
         plan: Option<ChangePlan>,
     ) -> Result<u64, ChangeRefusal> {
-        self.step_in(&self.engine(), event, plan)
+        self.step_in(None, event, plan)
     }
 
-    /// Steps the machine, for which `engine` serves from now on.
+    /// Steps the machine. `serving` is the engine that serves from now on, or `None` if it is the
+    /// same as before.
     fn step_in(
         &self,
-        engine: &Arc<Engine>,
+        serving: Option<&Arc<Engine>>,
         event: ChangeEvent,
         mut plan: Option<ChangePlan>,
     ) -> Result<u64, ChangeRefusal> {
         let mut lines = Vec::new();
         let mut machine = self.machine.lock();
+        // Read and written within the lock: the machine never meets the readings of another engine.
+        let engine = serving.map_or_else(|| self.engine(), Arc::clone);
         let actions = machine.step(engine.telemetry().now(), event)?;
-        // Within the lock: the machine is never compared with the readings of another engine.
-        *self.engine.write() = Arc::clone(engine);
+        if serving.is_some() {
+            *self.engine.write() = Arc::clone(&engine);
+        }
         for action in actions {
             match action {
                 ChangeAction::Log(level, text) => lines.push(self.log(level, text)),
@@ -182,22 +190,22 @@ impl Driver {
             graded: now.telemetry().answers_are_real(),
         };
         let ended = self.machine.lock().number();
-        let told = self.step_in(&now, event, None);
+        let told = self.step_in(Some(&now), event, None);
         debug_assert!(told.is_ok());
         if self.machine.lock().number_under_way() == Some(ended) {
             // It is planned again.
             return;
         }
-        if is_other {
-            self.listen_to(&now);
-            let wanted = self.machine.lock().models();
-            self.deployment.keep_only(&wanted);
-        }
         let request = self.requests.lock().ended(ended, &outcome);
-        request
-            .iter()
-            .for_each(|view| self.log_request(&view.change, &view.state));
+        let log = |view: &ModelChangeView| self.log_request(&view.change, &view.state);
+        request.iter().for_each(log);
         self.outcomes.tell(ended, outcome);
+        if is_other {
+            before.faults().on_loss(|_| {});
+            self.listen_to(&now);
+        }
+        let wanted = self.machine.lock().models();
+        self.deployment.keep_only(&wanted);
     }
 
     /// Writes a request that changed nothing to the log.
@@ -210,17 +218,13 @@ impl Driver {
         self.log(line.0, line.1).trace();
     }
 
-    /// Evacuates the devices that the drivers of an engine report as lost. Returns whether it has
-    /// devices that can be lost.
-    pub(super) fn listen_to(&self, engine: &Engine) -> bool {
-        let mut devices = engine.devices().indices();
-        let may_fail = devices.any(|device| engine.faults().capabilities(device).may_fail);
-        if may_fail {
-            let inbox = Arc::clone(&self.inbox);
-            let tell = move |loss| inbox.put(|mail| mail.losses.push_back(loss));
+    /// Evacuates the devices that the drivers of an engine report as lost.
+    pub(super) fn listen_to(&self, engine: &Arc<Engine>) {
+        let (inbox, of) = (Arc::clone(&self.inbox), Arc::downgrade(engine));
+        if may_lose_devices(engine) {
+            let tell = move |loss| inbox.put(|mail| mail.losses.push_back((of.clone(), loss)));
             engine.faults().on_loss(tell);
         }
-        may_fail
     }
 
     fn make(&self, planned: PlannedWork) -> Result<Applied, DeploymentError> {
@@ -259,6 +263,12 @@ impl Driver {
         };
         Some(baseline_since(engine, terms, start))
     }
+}
+
+/// Returns whether an engine has devices that can be lost.
+pub(super) fn may_lose_devices(engine: &Engine) -> bool {
+    let mut devices = engine.devices().indices();
+    devices.any(|device| engine.faults().capabilities(device).may_fail)
 }
 
 /// Returns the time from which an engine counts.

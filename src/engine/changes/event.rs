@@ -266,6 +266,14 @@ impl From<Arc<DeploymentError>> for ChangeRefusal {
 }
 
 impl ChangeRefusal {
+    /// Returns whether other models were to serve.
+    pub(super) fn is_of_models(&self) -> bool {
+        let ChangeRefusal::Models(error) = self else {
+            return false;
+        };
+        !matches!(**error, DeploymentError::Setup(_))
+    }
+
     /// Returns whether something else runs than when the change was planned.
     pub fn is_stale(&self) -> bool {
         matches!(self, ChangeRefusal::Models(error) if error.is_stale())

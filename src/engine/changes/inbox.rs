@@ -1,11 +1,11 @@
 //! The inbox of the thread that makes changes.
 
 use std::collections::VecDeque;
-use std::sync::Condvar;
+use std::sync::{Condvar, Weak};
 use std::time::Duration;
 
 use crate::deployment::ChangePlan;
-use crate::serving::{Leaf, Loss};
+use crate::serving::{Engine, Leaf, Loss};
 
 use super::event::ChangeWork;
 
@@ -20,7 +20,8 @@ pub(super) struct Inbox {
 /// Queued jobs.
 #[derive(Default)]
 pub(super) struct Mail {
-    pub(super) losses: VecDeque<Loss>,
+    /// Lost devices, with the engine that lost them.
+    pub(super) losses: VecDeque<(Weak<Engine>, Loss)>,
     pub(super) work: Option<Box<PlannedWork>>,
     pub(super) look_at: Option<Duration>,
     /// Whether no more jobs will be queued.
@@ -38,7 +39,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 
 /// A job of the thread.
 pub(super) enum ChangeJob {
-    Loss(Loss),
+    Loss(Weak<Engine>, Loss),
     Work(Box<PlannedWork>),
     Look,
 }
@@ -54,8 +55,8 @@ impl Inbox {
     pub(super) fn next(&self, now: impl Fn() -> Duration) -> Option<ChangeJob> {
         let mut mail = self.mail.lock();
         loop {
-            if let Some(loss) = mail.losses.pop_front() {
-                return Some(ChangeJob::Loss(loss));
+            if let Some((of, loss)) = mail.losses.pop_front() {
+                return Some(ChangeJob::Loss(of, loss));
             }
             if let Some(work) = mail.work.take() {
                 return Some(ChangeJob::Work(work));

@@ -186,9 +186,7 @@ impl ChangeMachine {
         origin: ChangeOrigin,
     ) -> Result<Actions, ChangeRefusal> {
         self.check_free()?;
-        if planned.old != *self.log.running() {
-            return Err(ChangeRefusal::Models(DeploymentError::Stale.into()));
-        }
+        self.check_current(&planned)?;
         if planned.is_empty {
             return Err(ChangeRefusal::Nothing);
         }
@@ -231,6 +229,7 @@ impl ChangeMachine {
             return Ok(Actions::new());
         }
         self.check_free()?;
+        self.check_current(change)?;
         let mut actions = self.make_way(&origin.to_string());
         let members = &change.new.matrix.frame().members;
         let settings = SettingChange::between(&change.old, &change.new).into_iter();
@@ -271,6 +270,14 @@ impl ChangeMachine {
         let change = UnderWay::new(now, ChangeOrigin::Evacuation);
         actions.push(self.begin(change, work));
         actions
+    }
+
+    /// Refuses a change that was planned for another setup than the running one.
+    fn check_current(&self, planned: &PlannedChange) -> Result<(), ChangeRefusal> {
+        match planned.old == *self.log.running() {
+            true => Ok(()),
+            false => Err(DeploymentError::Stale.into()),
+        }
     }
 
     fn check_free(&self) -> Result<(), ChangeRefusal> {
@@ -334,6 +341,10 @@ impl ChangeMachine {
         }
         let took = now.saturating_sub(change.began);
         let old = self.log.running().clone();
+        if old.models != running.models {
+            // They were lost by the engine of the old models.
+            self.lost.clear();
+        }
         self.frame = Arc::clone(running.matrix.frame());
         self.log.hand_over(change.handover);
         self.log

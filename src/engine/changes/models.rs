@@ -230,10 +230,22 @@ impl Changes {
         let mut requests = self.driver.requests.lock();
         let state = ModelChangeState::UnderWay(handover);
         let (change, plan) = requests.take_plan(number, state)?;
-        let how = (terms, ChangeOrigin::Models(change));
-        let begun = self.begin(plan, handover, how);
-        requests.begun(number, &begun);
-        begun.map(drop)
+        let how = (terms, ChangeOrigin::Models(change.clone()));
+        match self.begin(plan.clone(), handover, how) {
+            Ok(change) => requests.begun(change),
+            // It can be applied later.
+            Err(ChangeRefusal::UnderWay) => {
+                requests.planned(number, plan);
+                return Err(ChangeRefusal::UnderWay);
+            }
+            Err(refusal) => {
+                let state = refused(refusal.clone());
+                self.driver.log_request(&change, &state);
+                requests.to(number, state);
+                return Err(refusal);
+            }
+        }
+        Ok(())
     }
 
     /// Drops the planned change of the models with this number.

@@ -120,6 +120,9 @@ impl ChangeMachine {
     }
 
     pub(super) fn taken_back(&mut self, now: Duration) -> Result<Actions, ChangeRefusal> {
+        if self.is_closing {
+            return Err(ChangeRefusal::Closed);
+        }
         let fallback = Box::new(self.fallback()?.clone());
         self.end_probation(ProbationState::Failed(TAKEN_BACK.into()));
         Ok(vec![self.restore(now, TAKEN_BACK.into(), fallback)])

@@ -131,12 +131,9 @@ impl ModelRequests {
         Ok((view.change.clone(), plan))
     }
 
-    /// Records which change of the machine makes a request, or why none does.
-    pub(super) fn begun(&mut self, number: u64, begun: &Result<u64, ChangeRefusal>) {
-        match begun {
-            Ok(change) => self.made_by = Some(*change),
-            Err(refusal) => drop(self.to(number, refused(refusal.clone()))),
-        }
+    /// Records the number of the machine's change that makes the request.
+    pub(super) fn begun(&mut self, change: u64) {
+        self.made_by = Some(change);
     }
 
     /// Records the end of a change of the machine. Returns the request that it made, or `None` if

@@ -172,6 +172,7 @@ pub(super) fn failed(error: &ChangeRefusal, origin: &ChangeOrigin) -> (ReloadSta
         ChangeOrigin::Evacuation => error.to_string(),
         // The caller gets the error, or the request shows it.
         ChangeOrigin::Models(_) => return (ReloadState::Failed(error.to_string()), Actions::new()),
+        _ if error.is_of_models() => error.to_string(),
         _ => format!("{error}; the old matrix serves"),
     };
     let log = ChangeAction::Log(LogLevel::Error, format!("reload failed: {why}"));

@@ -91,8 +91,8 @@ pub enum DeploymentError {
         /// Bytes that are free.
         free: u64,
     },
-    /// The served models changed after the plan was made.
-    #[error("the served models changed since this was planned; plan it again")]
+    /// The running setup changed after the plan was made.
+    #[error("the running setup changed since this was planned; plan it again")]
     Stale,
     /// The models of a setup are no longer kept.
     #[error("the models of this setup are no longer kept; load them again")]

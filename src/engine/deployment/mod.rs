@@ -74,6 +74,8 @@ pub struct Deployment {
     gap: HandoverGap,
     /// Locked during a change, so only one runs at a time.
     changing: Ranked<DeploymentRank, WantedNames>,
+    /// The models that can serve again.
+    archive: Leaf<Archive>,
     /// The status of each model, readable during a change.
     known: SharedLeaf<Vec<ModelStatus>>,
     /// Remarks of the source that have not been taken yet.
@@ -90,8 +92,6 @@ struct WantedNames {
     /// The reasons why requested models are not served.
     failures: BTreeMap<String, String>,
     retiring: Option<Retiring>,
-    /// The models that can serve again.
-    archive: Archive,
     /// Models that failed their warm-up.
     cold: ColdModels,
 }
@@ -176,11 +176,13 @@ impl Deployment {
         let wanted = WantedNames {
             names,
             failures: read.failures,
-            archive,
             ..WantedNames::default()
         };
         let serves = (start.name, start.devices, options);
-        let deployment = Deployment::serving(first, serves, source, wanted);
+        let deployment = Deployment {
+            archive: Leaf::new(archive),
+            ..Deployment::serving(first, serves, source, wanted)
+        };
         deployment.keep_notices(&mut read.notices);
         deployment.tell(&deployment.changing.lock());
         Ok(deployment)
@@ -210,6 +212,7 @@ impl Deployment {
             options,
             running: SharedLeaf::new(Arc::new(first)),
             gap: HandoverGap::default(),
+            archive: Leaf::default(),
             known: SharedLeaf::new(Vec::new()),
             notices: Leaf::new(Vec::new()),
             leaving: Arc::default(),

@@ -107,7 +107,7 @@ impl Deployment {
 
     /// Forgets the models of setups other than these; they can no longer be planned.
     pub fn keep_only(&self, setups: &[ServedCopies]) {
-        self.changing.lock().archive.keep_only(setups);
+        self.archive.lock().keep_only(setups);
     }
 
     /// Plans the same change after a model failed its warm-up.
@@ -153,7 +153,7 @@ impl Deployment {
                 Switched::To(applied) => applied,
                 Switched::Cold => return Ok(Switched::Cold),
             };
-            wanted.archive.keep(past);
+            self.archive.lock().keep(past);
         }
         if let (Some(source), Some(state)) = (&self.source, &plan.state) {
             source.serves(state);

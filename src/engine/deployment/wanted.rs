@@ -101,7 +101,7 @@ impl Deployment {
                 ..ModelsRead::default()
             },
         };
-        self.plan_for(wanted, &running, models, AskedPlace::Matrix(matrix))
+        self.plan_for(&running, models, AskedPlace::Matrix(matrix))
     }
 
     pub(super) fn plan_kept(
@@ -110,11 +110,11 @@ impl Deployment {
         running: &Generation,
         to: &Setup,
     ) -> Result<ChangePlan, DeploymentError> {
-        let kept = wanted.archive.find(&to.models);
+        let kept = self.archive.lock().find(&to.models).cloned();
         let kept = kept.ok_or(DeploymentError::NotKept)?;
-        let models = ModelsAskedFor::again(kept, &wanted.cold);
+        let models = ModelsAskedFor::again(&kept, &wanted.cold);
         let place = AskedPlace::Setup(Box::new(to.clone()));
-        self.plan_for(wanted, running, models, place)
+        self.plan_for(running, models, place)
     }
 
     /// Plans a change under the lock.
@@ -125,7 +125,7 @@ impl Deployment {
     ) -> Result<ChangePlan, DeploymentError> {
         let running = self.running();
         let models = self.models_of(wanted, &running, asked)?;
-        let mut plan = self.plan_for(wanted, &running, models, AskedPlace::AsBefore)?;
+        let mut plan = self.plan_for(&running, models, AskedPlace::AsBefore)?;
         if let PlanKind::Models(planned) = &mut plan.work {
             planned.change = Some(asked.change.clone());
         }
@@ -134,7 +134,6 @@ impl Deployment {
 
     fn plan_for(
         &self,
-        wanted: &mut WantedNames,
         running: &Generation,
         models: ModelsAskedFor,
         place: AskedPlace,
@@ -143,7 +142,7 @@ impl Deployment {
         let (new, next) = match models.read.is_same(&entries_of(running)) {
             true => (old.clone(), None),
             false => {
-                let (setup, next) = self.next_of(wanted, running, models.read.entries, place)?;
+                let (setup, next) = self.next_of(running, models.read.entries, place)?;
                 (setup, Some(next))
             }
         };
@@ -264,7 +263,7 @@ impl Deployment {
         warmup::refuse(&mut read, cold);
         read.keep_served(asked.names, serving);
         let is_held = |entry: &NewEntry| {
-            let number = wanted.archive.number(entry);
+            let number = self.archive.lock().number(entry);
             number.is_some_and(|number| held.iter().any(|held| held.copy == number))
         };
         read.hold_back(is_held, serving);
@@ -274,12 +273,11 @@ impl Deployment {
 
     fn next_of(
         &self,
-        wanted: &mut WantedNames,
         running: &Generation,
         entries: Vec<NewEntry>,
         place: AskedPlace,
     ) -> Result<(Setup, NextModels), DeploymentError> {
-        let numbers = wanted.archive.numbers(&entries);
+        let numbers = self.archive.lock().numbers(&entries);
         let catalogue = Catalogue::new(&self.name, entries)?.with_copies(&numbers);
         let catalogue = Arc::new(catalogue);
         let asked = place.setup(running, &catalogue);

@@ -38,8 +38,18 @@ impl<T: Clone> UndoHistory<T> {
     /// Records that the last change was taken back as part of it: the value to undo is current
     /// again. Clears the values to redo.
     pub fn retract(&mut self) {
-        self.undo.pop();
+        self.drop_undo();
         self.redo.clear();
+    }
+
+    /// Forgets the value that an undo would restore.
+    pub fn drop_undo(&mut self) {
+        self.undo.pop();
+    }
+
+    /// Forgets the value that a redo would restore.
+    pub fn drop_redo(&mut self) {
+        self.redo.pop();
     }
 
     /// Forgets the oldest values to undo, then those to redo, while the others have `too_many`.

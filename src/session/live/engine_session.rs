@@ -362,6 +362,8 @@ impl Drop for EngineSession {
         self.join_rest();
         if !self.is_followed {
             self.changes.close();
+            // Other models may have been loaded since the last snapshot.
+            self.changes.running().engine.shutdown();
             self.engine.shutdown();
         }
     }

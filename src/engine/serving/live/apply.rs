@@ -177,12 +177,15 @@ impl Engine {
             let _told = Recomputed::begin(self, plan);
             self.reload(plan, watch)?;
         }
+        let is_other = plan.old_setup().matrix != plan.new_setup().matrix;
         *self.columns.lock() = RunningColumns {
             matrix: plan.new_setup().matrix.clone(),
             precisions: plan.new_setup().precisions.clone(),
             footprints: Arc::new(plan.footprints().clone()),
         };
-        self.matrices.fetch_add(1, Ordering::Release);
+        if is_other {
+            self.matrices.fetch_add(1, Ordering::Release);
+        }
         Ok(())
     }
 
