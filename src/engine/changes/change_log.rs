@@ -159,7 +159,6 @@ impl ChangeLog {
     ) {
         // A plan that only brings retired workers back does not change the setup.
         if old == new {
-            self.drop_step(origin);
             return;
         }
         let diff = SetupDiff::between(old, new);
@@ -172,8 +171,9 @@ impl ChangeLog {
         self.runs(new.clone(), (did, reading), origin.to_string());
     }
 
-    /// Drops a step that changed nothing, for example because its models failed their warm-up.
-    fn drop_step(&mut self, origin: &ChangeOrigin) {
+    /// Drops the step of an undo or redo that changed nothing, for example because its models failed
+    /// their warm-up.
+    pub(super) fn drop_step(&mut self, origin: &ChangeOrigin) {
         match origin {
             ChangeOrigin::Undo => self.undo.drop_undo(),
             ChangeOrigin::Redo => self.undo.drop_redo(),

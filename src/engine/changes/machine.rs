@@ -185,7 +185,6 @@ impl ChangeMachine {
         terms: Option<Terms>,
         origin: ChangeOrigin,
     ) -> Result<Actions, ChangeRefusal> {
-        self.check_free()?;
         self.check_current(&planned)?;
         if planned.is_empty {
             return Err(ChangeRefusal::Nothing);
@@ -228,7 +227,6 @@ impl ChangeMachine {
         if change.old == change.new {
             return Ok(Actions::new());
         }
-        self.check_free()?;
         self.check_current(change)?;
         let mut actions = self.make_way(&origin.to_string());
         let members = &change.new.matrix.frame().members;
@@ -272,8 +270,9 @@ impl ChangeMachine {
         actions
     }
 
-    /// Refuses a change that was planned for another setup than the running one.
+    /// Refuses a change if another one is under way or came first.
     fn check_current(&self, planned: &PlannedChange) -> Result<(), ChangeRefusal> {
+        self.check_free()?;
         match planned.old == *self.log.running() {
             true => Ok(()),
             false => Err(DeploymentError::Stale.into()),
@@ -351,18 +350,18 @@ impl ChangeMachine {
             .remember((&old, &running), readings, &change.origin);
         let (state, mut actions) = match result {
             Ok(Applied { gap }) => {
+                if old == running {
+                    self.log.drop_step(&change.origin);
+                }
                 let actions = self.succeeded(now, change, (old, &running), gap);
                 (ReloadState::Done, actions)
             }
             // Only a part of the change may have been made.
             Err(error) => failed(&error.into(), &change.origin),
         };
-        let shown = self.shown.take();
-        self.shown = shown.map(|shown| ReloadView {
-            state,
-            elapsed: took,
-            ..shown
-        });
+        if let Some(shown) = &mut self.shown {
+            (shown.state, shown.elapsed) = (state, took);
+        }
         actions.extend(self.next_loss(now));
         if !self.is_closing {
             actions.extend(self.next_look(now));
