@@ -7,14 +7,14 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, OnceLock};
 
-use divisi_runtime::tensor::{DataType, Signature, TensorSpec};
+use divisi_door::{InferenceServer, ServerOptions};
 use divisi_inference::error::ServiceError;
 use divisi_inference::protocol::ModelId;
 use divisi_inference::service::{
     InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ListedModel,
-    ModelDescription, ModelService, ModelState,
+    ModelDescription, ModelService, ModelState, ResolvedModel,
 };
-use divisi_door::{InferenceServer, ServerOptions};
+use divisi_runtime::tensor::{DataType, Signature, TensorSpec};
 use libfuzzer_sys::fuzz_target;
 
 /// Answers every tensor that it is sent.
@@ -32,6 +32,7 @@ impl ModelService for Echo {
     fn describe(&self, _: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
         let tensor = TensorSpec::fixed("x", DataType::Fp32, &[3]);
         Ok(Arc::new(ModelDescription {
+            resolved: ResolvedModel::default(),
             name: "m".into(),
             versions: vec!["1".into()],
             version: "1".into(),
@@ -89,8 +90,13 @@ fn address() -> SocketAddr {
 fuzz_target!(|bytes: &[u8]| {
     let mut client = TcpStream::connect(address()).expect("connects");
     // The server may have ended the connection by then.
-    let _ = client.write_all(bytes).and_then(|()| client.shutdown(Shutdown::Write));
+    let _ = client
+        .write_all(bytes)
+        .and_then(|()| client.shutdown(Shutdown::Write));
     let mut answer = Vec::new();
     let _ = client.read_to_end(&mut answer);
-    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "{answer:?}");
+    assert!(
+        answer.is_empty() || answer.starts_with(b"HTTP/1."),
+        "{answer:?}"
+    );
 });
