@@ -30,7 +30,7 @@ use divisi_engine::deployment::{
 };
 use divisi_engine::serving::{EngineOptions, PipelineIndex, Request};
 use divisi_model::allocation::{Frame, Matrix};
-use divisi_model::catalogue::{Catalogue, Interface, NewEntry};
+use divisi_model::catalogue::{Catalogue, CatalogueEntry, Interface, NewEntry};
 use divisi_model::ensemble::{Ensemble, Files, PolicyKind, Wait};
 use divisi_model::metrics::stats::quantile;
 
@@ -161,21 +161,23 @@ fn read(name: &str) -> Result<Arc<Ensemble>> {
     ))?))
 }
 
+fn is_served(changes: &Changes, name: &str) -> bool {
+    changes.running().catalogue.find(name, None).is_some()
+}
+
 /// Changes what is served as a scaling policy does: other models, or other places of the same ones.
 fn decide(changes: &Changes, change: u64) -> Result<()> {
     let running = changes.running();
-    let entries: Vec<NewEntry> = running.catalogue.entries().iter().map(Into::into).collect();
-    let entries = match change % 3 {
-        0 => &entries[..1],
-        _ => &entries[..],
-    };
-    let catalogue = Catalogue::new("models", entries.to_vec())?;
+    let entries = running.catalogue.entries().iter();
+    let stays = |entry: &&CatalogueEntry| !change.is_multiple_of(3) || entry.name() == "digits";
+    let entries: Vec<NewEntry> = entries.filter(stays).map(Into::into).collect();
+    let catalogue = Catalogue::new("models", entries.clone())?;
     let frame = Frame::from_ensemble(catalogue.models(), running.engine.devices());
     let sizes: Vec<_> = frame.batch_sizes.iter().collect();
     let cells = running.engine.devices().count() * frame.members.len();
     let size = |cell: usize| Some(sizes[(change as usize + cell) % sizes.len()]);
     let matrix = Matrix::new(frame, (0..cells).map(size).collect())?;
-    changes.serve(entries, &matrix)?;
+    changes.serve(&entries, &matrix)?;
     Ok(())
 }
 
@@ -232,7 +234,8 @@ fn main() -> Result<()> {
                     shelf.put("digits", 2 + change, &digits);
                     changes.load("digits")?;
                 }
-                1 => changes.unload("cascade", false)?,
+                1 if is_served(&changes, "cascade") => changes.unload("cascade", false)?,
+                1 => {}
                 2 => {
                     let setup = changes.running().engine.setup();
                     let neighbours = setup.matrix.neighbours();
