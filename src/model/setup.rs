@@ -181,8 +181,8 @@ impl SettingChange {
 /// The differences between two setups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SetupDiff {
-    /// The models of the new setup alone.
-    pub came: Vec<ModelCopy>,
+    /// Whether other models are served.
+    pub models: bool,
     /// The models of the old setup alone.
     pub went: Vec<ModelCopy>,
     /// The number of changed entries of the matrix. Not counted if the models differ.
@@ -196,7 +196,7 @@ impl SetupDiff {
     pub fn between(old: &Setup, new: &Setup) -> Self {
         if old.models != new.models {
             return SetupDiff {
-                came: beyond(&new.models, &old.models),
+                models: true,
                 went: beyond(&old.models, &new.models),
                 ..SetupDiff::default()
             };
@@ -212,14 +212,8 @@ impl SetupDiff {
 
     /// Returns whether earlier latencies do not predict later ones.
     pub fn changes_pace(&self) -> bool {
-        self.changes_models()
-            || self.entries > 0
-            || self.settings.iter().any(SettingChange::changes_pace)
-    }
-
-    /// Returns whether other models are served.
-    pub fn changes_models(&self) -> bool {
-        !(self.came.is_empty() && self.went.is_empty())
+        let changes_pace = SettingChange::changes_pace;
+        self.models || self.entries > 0 || self.settings.iter().any(changes_pace)
     }
 }
 

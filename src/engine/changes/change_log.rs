@@ -90,6 +90,15 @@ pub(super) struct PastSetup {
     pub handover: Handover,
 }
 
+/// A change from one setup to another.
+pub(super) struct MadeChange<'a> {
+    pub old: &'a Setup,
+    pub new: &'a Setup,
+    pub origin: &'a ChangeOrigin,
+    /// How the engine of other models took over.
+    pub handover: Handover,
+}
+
 /// Marks, previous setups, and the undo history. All are bounded.
 #[derive(Clone, Debug)]
 pub(super) struct ChangeLog {
@@ -101,8 +110,6 @@ pub(super) struct ChangeLog {
     /// Whether answers can be compared with labels.
     graded: bool,
     undo: UndoHistory<PastSetup>,
-    /// How the engine of other models takes over in the change under way.
-    handover: Handover,
     /// Whether the last change was a policy's. Successive changes of a policy are one step to undo.
     follows_policy: bool,
     /// The copies of models that were rolled back. They stay out until they are requested by name.
@@ -126,7 +133,6 @@ impl ChangeLog {
             running: setup.clone(),
             graded,
             undo: UndoHistory::default(),
-            handover: Handover::default(),
             follows_policy: false,
             held_off: Vec::new(),
         };
@@ -144,19 +150,16 @@ impl ChangeLog {
         &self.undo
     }
 
-    /// Records how the engine of other models took over in the change under way.
-    pub(super) fn hand_over(&mut self, handover: Handover) {
-        self.handover = handover;
-    }
-
     /// Records that another setup runs: `period` was measured under the old one, and the new one
     /// began at `reading`.
     pub(super) fn remember(
         &mut self,
-        (old, new): (&Setup, &Setup),
+        change: &MadeChange<'_>,
         (period, reading): (Reading, Reading),
-        origin: &ChangeOrigin,
     ) {
+        let &MadeChange {
+            old, new, origin, ..
+        } = change;
         // A plan that only brings retired workers back does not change the setup.
         if old == new {
             return;
@@ -166,7 +169,7 @@ impl ChangeLog {
             self.mark(reading.at, kind, text);
         }
         self.hold_off(&diff, new, origin);
-        self.step(old, new, origin);
+        self.step(change);
         let did = self.measured(&period.since(&self.since));
         self.runs(new.clone(), (did, reading), origin.to_string());
     }
@@ -182,13 +185,14 @@ impl ChangeLog {
     }
 
     /// Records the step that undo takes back.
-    fn step(&mut self, old: &Setup, new: &Setup, origin: &ChangeOrigin) {
+    fn step(&mut self, change: &MadeChange<'_>) {
         let past = PastSetup {
-            setup: old.clone(),
-            handover: std::mem::take(&mut self.handover),
+            setup: change.old.clone(),
+            handover: change.handover,
         };
-        let is_last = self.undo.to_undo().is_some_and(|last| last.setup == *new);
-        match origin {
+        let last = self.undo.to_undo();
+        let is_last = last.is_some_and(|last| last.setup == *change.new);
+        match change.origin {
             ChangeOrigin::Redo => self.undo.redone(past),
             ChangeOrigin::Undo => self.undo.undone(past),
             ChangeOrigin::RolledBack(_) if is_last => self.undo.undone(past),
@@ -200,7 +204,7 @@ impl ChangeLog {
             ChangeOrigin::Policy if self.follows_policy => self.undo.extend(),
             _ => self.undo.push(past),
         }
-        self.follows_policy = matches!(origin, ChangeOrigin::Policy);
+        self.follows_policy = matches!(change.origin, ChangeOrigin::Policy);
         self.undo
             .forget_while(|past| model_sets(past) > MOST_MODELS);
     }
@@ -346,7 +350,7 @@ fn marks(diff: &SetupDiff, members: &[String], origin: &ChangeOrigin) -> Vec<(Ma
     if matches!(origin, ChangeOrigin::RolledBack(_)) {
         return vec![(MarkKind::Rollback, origin.to_string())];
     }
-    if diff.changes_models() {
+    if diff.models {
         return vec![(MarkKind::Models, origin.to_string())];
     }
     let entries = (diff.entries > 0).then(|| (MarkKind::Reload, changed_entries(diff)));

@@ -49,7 +49,7 @@ impl Changes {
 
     /// Sends log lines to `journal`.
     pub fn log_to(&self, journal: ChangeJournal) {
-        *self.driver.journal.lock() = Some(Arc::new(journal));
+        *self.driver.journal.lock() = Some(journal);
     }
 
     /// Returns the plan for applying a setup of the running models.

@@ -23,7 +23,7 @@ use super::outcomes::Outcomes;
 use super::requests::{ModelChangeState, ModelChangeView, ModelRequests, ModelsChanged};
 
 /// Takes lines for the log: the time, the level and the text. `tracing` receives each line too.
-pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
+pub type ChangeJournal = Arc<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
 
 /// The state that the callers and the thread share.
 pub(super) struct Driver {
@@ -34,7 +34,7 @@ pub(super) struct Driver {
     pub(super) outcomes: Outcomes,
     /// The last change of the models that an operator requested.
     pub(super) requests: Ranked<RequestsRank, ModelRequests>,
-    pub(super) journal: Leaf<Option<Arc<ChangeJournal>>>,
+    pub(super) journal: Leaf<Option<ChangeJournal>>,
     /// The engine of the setup that the machine knows as running.
     engine: SharedLeaf<Arc<Engine>>,
     /// The start of the first engine, from which all engines of the deployment count time.

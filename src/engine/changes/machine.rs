@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::deployment::{Applied, DeploymentError};
+use crate::deployment::{Applied, DeploymentError, Handover};
 use crate::serving::{ApplyStep, LogLevel, Setup};
 use divisi_model::allocation::Frame;
 use divisi_model::catalogue::{ModelCopy, ServedCopies};
@@ -16,7 +16,7 @@ use divisi_model::metrics::{Distribution, Reading};
 use divisi_model::setup::{SettingChange, SetupDiff};
 use divisi_runtime::device::DeviceIndex;
 
-use super::change_log::{ChangeLog, MarkKind};
+use super::change_log::{ChangeLog, MadeChange};
 use super::event::{
     ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange,
 };
@@ -28,12 +28,12 @@ use super::status::{Actions, ReloadState, ReloadView, UnderWay, done, failed, in
 #[derive(Debug)]
 pub struct ChangeMachine {
     /// The rows and columns of the running matrix.
-    frame: Arc<Frame>,
+    pub(super) frame: Arc<Frame>,
     pub(super) under_way: Option<UnderWay>,
     /// The number of the last change that began, from 1.
     number: u64,
     /// Devices that were lost during a change, with the reasons that their drivers reported.
-    lost: VecDeque<(DeviceIndex, String)>,
+    pub(super) lost: VecDeque<(DeviceIndex, String)>,
     pub(super) is_closing: bool,
     pub(super) shown: Option<ReloadView>,
     pub(super) latency_before: Option<Distribution>,
@@ -232,42 +232,16 @@ impl ChangeMachine {
         let members = &change.new.matrix.frame().members;
         let settings = SettingChange::between(&change.old, &change.new).into_iter();
         let said: Vec<String> = settings.flat_map(|change| change.words(members)).collect();
-        let setups = (&change.old, &change.new);
-        self.log
-            .remember(setups, (reading.clone(), reading), origin);
+        let made = MadeChange {
+            old: &change.old,
+            new: &change.new,
+            origin,
+            handover: Handover::Beside,
+        };
+        self.log.remember(&made, (reading.clone(), reading));
         actions.push(ChangeAction::SetSettings);
         actions.push(ChangeAction::Log(LogLevel::Info, said.join(", ")));
         Ok(actions)
-    }
-
-    fn lose(&mut self, now: Duration, device: DeviceIndex) -> Result<Actions, ChangeRefusal> {
-        self.check_free()?;
-        let text = format!("{} lost", self.frame.devices[device]);
-        let mut actions = self.make_way(&text);
-        self.log.mark(now, MarkKind::Device, text);
-        let change = UnderWay::new(now, ChangeOrigin::Evacuation);
-        actions.push(self.begin(change, ChangeWork::Evacuate(device)));
-        Ok(actions)
-    }
-
-    /// Evacuates the first lost device, unless a change is under way.
-    fn next_loss(&mut self, now: Duration) -> Actions {
-        if self.under_way.is_some() {
-            return Actions::new();
-        }
-        let Some((device, reason)) = self.lost.pop_front() else {
-            return Actions::new();
-        };
-        let text = format!("{} lost: {reason}", self.frame.devices[device]);
-        let mut actions = self.interrupt_probation(&text);
-        self.log.mark(now, MarkKind::Device, text);
-        let work = match self.is_closing {
-            true => ChangeWork::Abandon(device),
-            false => ChangeWork::Evacuate(device),
-        };
-        let change = UnderWay::new(now, ChangeOrigin::Evacuation);
-        actions.push(self.begin(change, work));
-        actions
     }
 
     /// Refuses a change if another one is under way or came first.
@@ -279,7 +253,7 @@ impl ChangeMachine {
         }
     }
 
-    fn check_free(&self) -> Result<(), ChangeRefusal> {
+    pub(super) fn check_free(&self) -> Result<(), ChangeRefusal> {
         match (self.is_closing, &self.under_way) {
             (true, _) => Err(ChangeRefusal::Closed),
             (false, Some(_)) => Err(ChangeRefusal::UnderWay),
@@ -345,9 +319,13 @@ impl ChangeMachine {
             self.lost.clear();
         }
         self.frame = Arc::clone(running.matrix.frame());
-        self.log.hand_over(change.handover);
-        self.log
-            .remember((&old, &running), readings, &change.origin);
+        let made = MadeChange {
+            old: &old,
+            new: &running,
+            origin: &change.origin,
+            handover: change.handover,
+        };
+        self.log.remember(&made, readings);
         let (state, mut actions) = match result {
             Ok(Applied { gap }) => {
                 if old == running {

@@ -1,5 +1,5 @@
-//! Changes of the running setup: models, matrix, policy, combination. One change at a time, one history,
-//! one probation.
+//! Changes of the running setup: models, matrix, policy, combination. One change at a time and one
+//! history, from every origin.
 //!
 //! [`ChangeMachine`] decides and has no clock, lock or thread. [`Changes`] drives it over a
 //! deployment. [`Judge`] decides whether a change on probation does worse than the previous setup.
@@ -12,6 +12,7 @@ mod host_looks;
 mod inbox;
 mod judge;
 mod limit;
+mod losses;
 mod machine;
 mod models;
 mod outcomes;

@@ -101,6 +101,15 @@ impl Changes {
             Some(change) => ChangeOrigin::Models(change.clone()),
             None => ChangeOrigin::Applied,
         };
+        self.make_for(origin, plan, handover)
+    }
+
+    fn make_for(
+        &self,
+        origin: ChangeOrigin,
+        plan: ChangePlan,
+        handover: Handover,
+    ) -> Result<ModelsChanged, ChangeRefusal> {
         let number = self.begin(plan, handover, (None, origin))?;
         Ok(self.driver.outcomes.wait(number)?)
     }
@@ -143,7 +152,10 @@ impl Changes {
             let plan = plan(self.deployment(), &held)?;
             let made = match plan.is_empty() {
                 true => self.settle(plan, &held).map(|()| None),
-                false => self.make_plan(plan, origin).map(Some),
+                false => {
+                    let made = self.make_for(origin.clone(), plan, Handover::Beside);
+                    made.map(Some)
+                }
             };
             match made {
                 Err(refusal) if refusal == ChangeRefusal::UnderWay || refusal.is_stale() => {
@@ -164,15 +176,6 @@ impl Changes {
         let number = self.driver.machine.lock().number_under_way();
         // The caller plans again, whatever the outcome.
         let _ = number.map(|number| self.driver.outcomes.wait(number));
-    }
-
-    fn make_plan(
-        &self,
-        plan: ChangePlan,
-        origin: &ChangeOrigin,
-    ) -> Result<ModelsChanged, ChangeRefusal> {
-        let number = self.begin(plan, Handover::Beside, (None, origin.clone()))?;
-        Ok(self.driver.outcomes.wait(number)?)
     }
 
     /// Records the names of a change that leaves the served models as they are.

@@ -152,7 +152,7 @@ pub(super) fn done(
 ) -> String {
     let millis = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
     let took = millis(took);
-    if diff.changes_models() {
+    if diff.models {
         let gap = gap.map(millis);
         let gap = gap.map(|gap| format!("; no requests were started for {gap}"));
         return format!("{origin}: done in {took}{}", gap.unwrap_or_default());

@@ -263,7 +263,7 @@ impl Deployment {
     ///
     /// # Errors
     /// The source does not support overrides, or the override cannot be read.
-    pub fn override_model(
+    pub(crate) fn override_model(
         &self,
         name: &str,
         by: &ModelOverride,

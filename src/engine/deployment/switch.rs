@@ -47,7 +47,7 @@ impl Deployment {
     /// # Errors
     /// Something else runs than when the plan was made, the engines do not fit side by side, or the
     /// new engine or a worker does not start. The previous setup serves.
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         plan: ChangePlan,
         handover: Handover,
@@ -82,7 +82,7 @@ impl Deployment {
     ///
     /// # Errors
     /// The setup cannot be applied, or a worker does not start. The previous setup serves.
-    pub fn apply_setup(
+    pub(crate) fn apply_setup(
         &self,
         to: &Setup,
         handover: Handover,
@@ -106,7 +106,7 @@ impl Deployment {
     }
 
     /// Forgets the models of setups other than these; they can no longer be planned.
-    pub fn keep_only(&self, setups: &[ServedCopies]) {
+    pub(crate) fn keep_only(&self, setups: &[ServedCopies]) {
         self.archive.lock().keep_only(setups);
     }
 

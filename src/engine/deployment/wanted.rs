@@ -45,7 +45,7 @@ impl Deployment {
     ///
     /// # Errors
     /// The setup does not fit, or its models are no longer kept.
-    pub fn plan(&self, to: &Setup) -> Result<ChangePlan, DeploymentError> {
+    pub(super) fn plan(&self, to: &Setup) -> Result<ChangePlan, DeploymentError> {
         let running = self.running();
         if running.serves(to) {
             return Ok(running.engine.plan(to)?.into());
@@ -59,7 +59,7 @@ impl Deployment {
     ///
     /// # Errors
     /// The change is not possible, even if the running engine ends first.
-    pub fn plan_models(
+    pub(crate) fn plan_models(
         &self,
         change: &CatalogueChange,
         held: &[ModelCopy],
@@ -82,7 +82,7 @@ impl Deployment {
     /// # Errors
     /// The models do not form a catalogue, the matrix does not match them, or they do not fit next
     /// to the running models.
-    pub fn plan_served(
+    pub(crate) fn plan_served(
         &self,
         entries: Vec<NewEntry>,
         matrix: Matrix,

@@ -1,6 +1,5 @@
 //! Copies of models: which reading of a model's files is served.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,12 +15,6 @@ pub struct ModelCopy {
     pub version: Version,
     /// The number of the copy, from 1. It is 0 for models that never change.
     pub copy: u64,
-}
-
-impl fmt::Display for ModelCopy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} version {}", self.name, self.version)
-    }
 }
 
 /// Served models, in the order of their catalogue.

@@ -333,5 +333,5 @@ impl LiveSession {
 /// Returns a journal that adds lines about changes to the session's log.
 fn journal(log: &Arc<Log>) -> ChangeJournal {
     let log = Arc::clone(log);
-    Box::new(move |at, level, text| log.keep(at, level, text))
+    Arc::new(move |at, level, text| log.keep(at, level, text))
 }
