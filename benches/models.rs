@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use common::Bed;
-use divisi_engine::changes::{Changes, ReloadState};
+use divisi_engine::changes::{Changes, PolicyChange, ReloadState};
 use divisi_engine::deployment::{
     Deployment, DeploymentStart, Handover, ModelSource, ModelsRead, ModelsToRead,
 };
@@ -177,7 +177,7 @@ fn decide(changes: &Changes, change: u64) -> Result<()> {
     let cells = running.engine.devices().count() * frame.members.len();
     let size = |cell: usize| Some(sizes[(change as usize + cell) % sizes.len()]);
     let matrix = Matrix::new(frame, (0..cells).map(size).collect())?;
-    changes.serve(&entries, &matrix)?;
+    changes.serve(&entries, &matrix, PolicyChange::default())?;
     Ok(())
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use divisi_engine::changes::{
     Baseline, ChangeAction, ChangeEvent, ChangeMachine, ChangeOrigin, ChangeRefusal, ChangeStatus,
-    ChangeWork, MarkKind, PlannedChange, ProbationState, ReloadState, Terms,
+    ChangeWork, GoalEvidence, JudgeVerdict, MarkKind, PlannedChange, ProbationState, ReloadState,
+    Terms, Watch,
 };
 use divisi_engine::deployment::{Applied, CatalogueChange, DeploymentError, Handover};
 use divisi_engine::serving::{ApplyError, ApplyStep, NoFallback, PlanError, SettingChange, Setup};
@@ -63,6 +64,8 @@ struct Drive {
     cleared: usize,
     /// The requested change.
     asked: Option<Setup>,
+    /// The last verdict on a policy's change.
+    verdict: Option<JudgeVerdict>,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -79,6 +82,7 @@ impl Drive {
             log: Vec::new(),
             cleared: 0,
             asked: None,
+            verdict: None,
         }
     }
 
@@ -109,6 +113,7 @@ impl Drive {
                     assert!(self.work.replace(work).is_none(), "one work");
                 }
                 ChangeAction::LookAt(at) => self.look_at = Some(at),
+                ChangeAction::Judged(verdict) => self.verdict = Some(verdict),
             }
         }
         Ok(())
@@ -130,12 +135,38 @@ impl Drive {
         terms: Option<Terms>,
         origin: ChangeOrigin,
     ) -> Result<(), ChangeRefusal> {
+        self.request_watched(to, terms.map(Watch::Requests), origin)
+    }
+
+    fn request_watched(
+        &mut self,
+        to: &Setup,
+        watch: Option<Watch>,
+        origin: ChangeOrigin,
+    ) -> Result<(), ChangeRefusal> {
         let change = self.plan(to);
         self.step(ChangeEvent::Requested {
             change,
-            terms,
+            watch,
             origin,
         })
+    }
+
+    /// A policy makes a change and watches its queries.
+    fn follow_load(&mut self, to: &Setup) {
+        let watch = Some(Watch::Goals(Box::new(goals(0, 0))));
+        let begun = self.request_watched(to, watch, ChangeOrigin::Policy);
+        begun.expect("nothing else is under way");
+        self.finish();
+    }
+
+    /// Some seconds pass, in which so many of a hundred queries miss a goal. Returns the verdict.
+    fn see_goals(&mut self, seconds: u64, missed: u64) -> Option<JudgeVerdict> {
+        self.verdict = None;
+        let evidence = Box::new(goals(seconds, missed));
+        let seen = self.step(ChangeEvent::GoalsSeen(evidence));
+        seen.expect("never refused");
+        self.verdict.take()
     }
 
     fn vote(&mut self, member: MemberIndex, votes: bool) -> Result<(), ChangeRefusal> {
@@ -273,6 +304,21 @@ fn resized(setup: &Setup, size: u32) -> Setup {
             .with_entry(cell, BatchSize::new(size))
             .expect("valid"),
     )
+}
+
+/// The evidence some seconds after a policy's change, with so many missed goals in a hundred.
+fn goals(seconds: u64, missed: u64) -> GoalEvidence {
+    let second = |missed: u64| Reading {
+        answered: 5 * (100 - missed),
+        failed: 5 * missed,
+        ..Reading::default()
+    };
+    GoalEvidence {
+        before: vec![second(0); 10],
+        after: vec![second(missed); seconds as usize],
+        counted: Duration::from_secs(seconds),
+        ..GoalEvidence::default()
+    }
 }
 
 fn terms(seconds: u64) -> Option<Terms> {
@@ -553,7 +599,7 @@ fn an_undo_that_was_planned_before_another_change_is_refused() {
     drive.apply(&third, None);
     let refused = drive.step(ChangeEvent::Requested {
         change,
-        terms: None,
+        watch: None,
         origin: ChangeOrigin::Undo,
     });
     assert_eq!(refused.map_err(|r| r.code()), Err(Code::PlanStale));
@@ -785,6 +831,8 @@ enum Deed {
     Fail,
     Stale,
     Serve(u64),
+    /// A policy counts goals and rolls its change back if it failed.
+    Goals(u64),
 }
 
 fn deeds() -> impl Strategy<Value = Vec<Deed>> {
@@ -805,6 +853,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
         1 => Just(Deed::Fail),
         1 => Just(Deed::Stale),
         4 => (0u64..2).prop_map(|late| Deed::Serve(50 * late)),
+        2 => (0u64..2).prop_map(|missed| Deed::Goals(50 * missed)),
     ];
     prop::collection::vec(deed, 1..60)
 }
@@ -866,7 +915,8 @@ impl Drive {
             }
             Deed::Follow(name, size) => {
                 let to = toggled(&resized(&self.running, size), name);
-                self.request(&to, None, ChangeOrigin::Policy)
+                let watch = Watch::Goals(Box::new(goals(0, 0)));
+                self.request_watched(&to, Some(watch), ChangeOrigin::Policy)
             }
             Deed::Lose(device) => self.step(ChangeEvent::LoseRequested(DeviceIndex::new(device))),
             Deed::Lost(device) => {
@@ -881,6 +931,15 @@ impl Drive {
             }
             Deed::Fail => return self.fail(ApplyError::Worker("told to refuse".into())),
             Deed::Stale => return self.fail(ApplyError::Stale),
+            Deed::Goals(missed) => {
+                let fallback = self.status().probation.map(|p| p.fallback);
+                let verdict = self.see_goals(10, missed);
+                if let (Some(JudgeVerdict::Failed(why)), Some(to)) = (verdict, fallback) {
+                    let back = self.request(&to, None, ChangeOrigin::RolledBack(why));
+                    back.expect("the probation was over and nothing under way");
+                }
+                return;
+            }
             Deed::Serve(late) => {
                 self.serve(1, late);
                 self.look();
@@ -902,9 +961,12 @@ fn check(drive: &Drive) {
         drive.work.is_some(),
         "work is under way, or nothing is"
     );
-    let watching = drive.probation() == Some(ProbationState::Watching);
-    assert!(!(watching && running), "what is changed is not judged");
-    assert!(!watching || drive.look_at.is_some(), "somebody looks");
+    let watched = seen.probation.filter(|p| p.state == ProbationState::Watching);
+    // A policy counts itself, and its next change goes on with the probation.
+    if watched.is_some_and(|p| p.terms.p99.is_some()) {
+        assert!(!running, "what is changed is not judged");
+        assert!(drive.look_at.is_some(), "somebody looks");
+    }
     let last = seen.history.last().expect("something runs");
     assert_eq!(last.setup, drive.running);
     assert!(last.until.is_none());
@@ -1034,7 +1096,7 @@ fn a_plan_for_something_that_no_longer_runs_is_refused_whoever_made_it() {
         drive.apply(&resized(&to, 128), None);
         let refused = drive.step(ChangeEvent::Requested {
             change,
-            terms: None,
+            watch: None,
             origin,
         });
         assert_eq!(refused.map_err(|r| r.code()), Err(Code::PlanStale));
@@ -1052,6 +1114,109 @@ fn a_policy_that_comes_back_to_where_it_began_leaves_no_step() {
     }
     assert_eq!(drive.running, first());
     assert_eq!(drive.machine.undo_setup(), Err(ChangeRefusal::NoUndo));
+}
+
+#[test]
+fn a_policys_change_is_on_the_probation_that_operators_see() {
+    let mut drive = Drive::new();
+    drive.follow_load(&toggled(&first(), "a"));
+    let shown = drive.status().probation.expect("on probation");
+    assert_eq!(shown.state, ProbationState::Watching);
+    assert_eq!(shown.fallback, first());
+    assert_eq!(drive.look_at, None, "the policy counts");
+    assert_eq!(drive.see_goals(5, 0), Some(JudgeVerdict::Watching));
+    let shown = drive.status().probation.expect("on probation");
+    assert_eq!((shown.before.answered, shown.after.answered), (5000, 2500));
+    assert_eq!(drive.see_goals(10, 0), Some(JudgeVerdict::Passed(None)));
+    assert_eq!(drive.probation(), Some(ProbationState::Passed));
+}
+
+#[test]
+fn a_policy_rolls_back_its_failed_change_and_the_operators_step_stays() {
+    let mut drive = Drive::new();
+    let edited = resized(&first(), 64);
+    drive.apply(&edited, None);
+    drive.follow_load(&toggled(&edited, "a"));
+    let verdict = drive.see_goals(10, 10);
+    let Some(JudgeVerdict::Failed(why)) = verdict else {
+        panic!("{verdict:?}");
+    };
+    assert_eq!(
+        why,
+        "missed goals 10.0 %, 0.0 % before, at most 1.0 % allowed: 500 of 5000 missed one; \
+         chance explains at most 77"
+    );
+    assert!(drive.work.is_none(), "the policy decides how much to roll back");
+    let back = drive.request(&edited, None, ChangeOrigin::RolledBack(why.clone()));
+    back.expect("goes");
+    drive.finish();
+    assert_eq!(drive.probation(), Some(ProbationState::Failed(why.clone())));
+    let origins = ["start", "applied", "follow the load"].map(str::to_owned);
+    assert_eq!(drive.origins()[..3], origins);
+    assert_eq!(drive.origins()[3], format!("rolled back: {why}"));
+    assert_eq!(drive.machine.undo_setup(), Ok(&first()));
+    assert!(drive.machine.held_off().is_empty(), "the policy holds off");
+}
+
+#[test]
+fn a_policys_next_change_is_judged_together_with_the_last_one() {
+    let mut drive = Drive::new();
+    drive.follow_load(&toggled(&first(), "a"));
+    drive.reading.at += SECOND;
+    drive.follow_load(&toggled(&drive.running.clone(), "b"));
+    let shown = drive.status().probation.expect("on probation");
+    assert_eq!((shown.since, shown.fallback), (Duration::ZERO, first()));
+    assert_eq!(drive.see_goals(3, 0), Some(JudgeVerdict::Watching));
+}
+
+#[test]
+fn a_change_by_an_operator_ends_the_probation_of_a_policys_change() {
+    let mut drive = Drive::new();
+    drive.follow_load(&toggled(&first(), "a"));
+    let edited = resized(&drive.running, 64);
+    drive.apply(&edited, terms(60));
+    assert_eq!(drive.see_goals(10, 50), None);
+    assert_eq!(drive.probation(), Some(ProbationState::Watching));
+    assert_eq!(drive.running, edited);
+}
+
+#[test]
+fn an_operator_keeps_a_policys_change_or_rolls_it_back() {
+    let mut drive = Drive::new();
+    let followed = toggled(&first(), "a");
+    for (event, now) in [
+        (ChangeEvent::TakenBack, first()),
+        (ChangeEvent::Kept, followed.clone()),
+    ] {
+        drive.follow_load(&followed);
+        drive.step(event).expect("on probation");
+        if drive.work.is_some() {
+            drive.finish();
+        }
+        assert_eq!(drive.see_goals(10, 50), None);
+        assert_eq!(drive.running, now);
+    }
+}
+
+#[test]
+fn a_policys_change_stays_without_a_clear_verdict_or_if_all_of_it_is_needed() {
+    let unclear = GoalEvidence {
+        unclear: Some("more queries came than before it".into()),
+        ..goals(2, 50)
+    };
+    let needed = GoalEvidence {
+        excuse: Some("queries need all that it loaded".into()),
+        ..goals(10, 50)
+    };
+    for evidence in [unclear, needed] {
+        let mut drive = Drive::new();
+        drive.follow_load(&toggled(&first(), "a"));
+        let seen = drive.step(ChangeEvent::GoalsSeen(Box::new(evidence)));
+        seen.expect("never refused");
+        assert_eq!(drive.probation(), Some(ProbationState::Passed));
+        let verdict = drive.verdict.expect("judged");
+        assert!(matches!(verdict, JudgeVerdict::Passed(Some(_))), "{verdict:?}");
+    }
 }
 
 #[test]

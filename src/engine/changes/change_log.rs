@@ -195,13 +195,16 @@ impl ChangeLog {
         match change.origin {
             ChangeOrigin::Redo => self.undo.redone(past),
             ChangeOrigin::Undo => self.undo.undone(past),
-            ChangeOrigin::RolledBack(_) if is_last => self.undo.undone(past),
-            ChangeOrigin::Policy if self.follows_policy && is_last => {
-                self.undo.retract();
-                self.follows_policy = false;
+            ChangeOrigin::Policy | ChangeOrigin::RolledBack(_) if self.follows_policy => {
+                // A rollback may keep a part of the policy's changes.
+                match is_last {
+                    true => self.undo.retract(),
+                    false => self.undo.extend(),
+                }
+                self.follows_policy = !is_last;
                 return;
             }
-            ChangeOrigin::Policy if self.follows_policy => self.undo.extend(),
+            ChangeOrigin::RolledBack(_) if is_last => self.undo.undone(past),
             _ => self.undo.push(past),
         }
         self.follows_policy = matches!(change.origin, ChangeOrigin::Policy);
@@ -212,7 +215,13 @@ impl ChangeLog {
     /// Holds off the models that a change takes back, and no longer those that serve.
     fn hold_off(&mut self, diff: &SetupDiff, new: &Setup, origin: &ChangeOrigin) {
         self.held_off.retain(|held| !new.models.contains(held));
-        if matches!(origin, ChangeOrigin::Undo | ChangeOrigin::RolledBack(_)) {
+        let takes_back = match origin {
+            ChangeOrigin::Undo => true,
+            // A policy holds its own changes off.
+            ChangeOrigin::RolledBack(_) => !self.follows_policy,
+            _ => false,
+        };
+        if takes_back {
             self.held_off.extend(diff.went.iter().cloned());
             let over = self.held_off.len().saturating_sub(MOST_HELD_OFF);
             self.held_off.drain(..over);

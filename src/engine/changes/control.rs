@@ -10,8 +10,9 @@ use divisi_runtime::lock::Ranked;
 
 use super::change_log::MarkKind;
 use super::driver::{ChangeJournal, Driver, may_lose_devices};
-use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, PlannedChange};
-use super::judge::Terms;
+use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, PlannedChange, Watch};
+use super::goals::GoalEvidence;
+use super::judge::{JudgeVerdict, Terms};
 use super::status::ChangeStatus;
 
 /// Changes what a deployment serves, one change at a time from any origin, and records the
@@ -23,6 +24,23 @@ pub struct Changes {
     /// The thread that makes changes. Starts with the first change, or at once if devices can be
     /// lost.
     thread: Leaf<Option<JoinHandle<()>>>,
+}
+
+/// The origin of a requested change, and how its probation is watched.
+#[derive(Clone, Debug)]
+pub(super) struct RequestedAs {
+    pub(super) watch: Option<Watch>,
+    pub(super) origin: ChangeOrigin,
+}
+
+impl RequestedAs {
+    /// Returns a request without a probation.
+    pub(super) fn unwatched(origin: ChangeOrigin) -> Self {
+        RequestedAs {
+            watch: None,
+            origin,
+        }
+    }
 }
 
 impl Changes {
@@ -71,7 +89,8 @@ impl Changes {
         origin: ChangeOrigin,
     ) -> Result<(), ChangeRefusal> {
         let plan = self.plan(setup)?;
-        self.begin(plan, Handover::Beside, (terms, origin))?;
+        let watch = terms.map(Watch::Requests);
+        self.begin(plan, Handover::Beside, RequestedAs { watch, origin })?;
         Ok(())
     }
 
@@ -80,9 +99,9 @@ impl Changes {
         &self,
         plan: ChangePlan,
         handover: Handover,
-        (terms, origin): (Option<Terms>, ChangeOrigin),
+        RequestedAs { watch, origin }: RequestedAs,
     ) -> Result<u64, ChangeRefusal> {
-        if let Some(terms) = &terms {
+        if let Some(Watch::Requests(terms)) = &watch {
             terms.check().map_err(ChangeRefusal::Terms)?;
         }
         let change = Box::new(PlannedChange {
@@ -92,10 +111,10 @@ impl Changes {
         self.start_thread()?;
         let event = ChangeEvent::Requested {
             change,
-            terms,
+            watch,
             origin,
         };
-        self.driver.step(event, Some(plan))
+        Ok(self.driver.step(event, Some(plan))?.number)
     }
 
     /// Restores the setup before the last change.
@@ -126,7 +145,7 @@ impl Changes {
         self.start_thread()?;
         let event = ChangeEvent::Requested {
             change: Box::new(PlannedChange::unplanned(running, setup)),
-            terms: None,
+            watch: None,
             origin,
         };
         self.driver.step(event, None).map(drop)
@@ -175,6 +194,14 @@ impl Changes {
     pub fn take_back(&self) -> Result<(), ChangeRefusal> {
         self.start_thread()?;
         self.driver.step(ChangeEvent::TakenBack, None).map(drop)
+    }
+
+    /// Judges a policy's change by the evidence of another second. Returns `None` if the change is no
+    /// longer on probation.
+    pub fn judge(&self, evidence: GoalEvidence) -> Option<JudgeVerdict> {
+        let event = ChangeEvent::GoalsSeen(Box::new(evidence));
+        let stepped = self.driver.step(event, None);
+        stepped.ok().and_then(|stepped| stepped.verdict)
     }
 
     /// Adds a mark to the history.

@@ -17,13 +17,22 @@ use divisi_runtime::lock::{Leaf, Ranked};
 use super::event::{ChangeAction, ChangeEvent, ChangeRefusal, ChangeWork};
 use super::host_looks::HostLooks;
 use super::inbox::{ChangeJob, Inbox, PlannedWork};
-use super::judge::{Baseline, Terms};
+use super::judge::{Baseline, JudgeVerdict, Terms};
 use super::machine::ChangeMachine;
 use super::outcomes::Outcomes;
 use super::requests::{ModelChangeState, ModelChangeView, ModelRequests, ModelsChanged};
 
 /// Takes lines for the log: the time, the level and the text. `tracing` receives each line too.
 pub type ChangeJournal = Arc<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
+
+/// The results of a step of the machine for its caller.
+#[derive(Debug, Default)]
+pub(super) struct Stepped {
+    /// The number of the last change that began.
+    pub(super) number: u64,
+    /// The verdict on a policy's change.
+    pub(super) verdict: Option<JudgeVerdict>,
+}
 
 /// The state that the callers and the thread share.
 pub(super) struct Driver {
@@ -103,12 +112,12 @@ impl Driver {
     }
 
     /// Steps the machine and carries out the quick actions before its state is visible. `plan` is
-    /// the requested plan. Returns the number of the last change that began.
+    /// the requested plan.
     pub(super) fn step(
         &self,
         event: ChangeEvent,
         plan: Option<ChangePlan>,
-    ) -> Result<u64, ChangeRefusal> {
+    ) -> Result<Stepped, ChangeRefusal> {
         self.step_in(None, event, plan)
     }
 
@@ -119,8 +128,8 @@ impl Driver {
         serving: Option<&Arc<Engine>>,
         event: ChangeEvent,
         mut plan: Option<ChangePlan>,
-    ) -> Result<u64, ChangeRefusal> {
-        let mut lines = Vec::new();
+    ) -> Result<Stepped, ChangeRefusal> {
+        let (mut lines, mut stepped) = (Vec::new(), Stepped::default());
         let mut machine = self.machine.lock();
         // Read and written within the lock: the machine never meets the readings of another engine.
         let engine = serving.map_or_else(|| self.engine(), Arc::clone);
@@ -141,13 +150,14 @@ impl Driver {
                     let work = Box::new(PlannedWork { work, plan });
                     self.inbox.put(|mail| mail.work = Some(work));
                 }
+                ChangeAction::Judged(verdict) => stepped.verdict = Some(verdict),
                 ChangeAction::LookAt(at) => self.inbox.put(|mail| mail.look_at = Some(at)),
             }
         }
-        let number = machine.number();
+        stepped.number = machine.number();
         drop(machine);
         lines.into_iter().for_each(UntracedLine::trace);
-        Ok(number)
+        Ok(stepped)
     }
 
     /// Writes a line to the log. The caller traces the line after it has released all locks.

@@ -14,7 +14,8 @@ use divisi_model::ranged::FieldOutOfRange;
 use divisi_runtime::device::DeviceIndex;
 
 use super::change_log::MarkKind;
-use super::judge::{Baseline, Terms};
+use super::goals::GoalEvidence;
+use super::judge::{Baseline, JudgeVerdict, Terms};
 
 /// The origin of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,15 +96,24 @@ impl From<&ChangePlan> for PlannedChange {
     }
 }
 
+/// How the probation of a change is watched.
+#[derive(Clone, Debug)]
+pub enum Watch {
+    /// By the requests of the engine, until the terms are met or broken.
+    Requests(Terms),
+    /// By the goals of queries, with the evidence from before the change.
+    Goals(Box<GoalEvidence>),
+}
+
 /// An event or a request for the machine.
 #[derive(Clone, Debug)]
 pub enum ChangeEvent {
-    /// Make a change, on probation if there are terms.
+    /// Make a change, on probation if it is to be watched.
     Requested {
         /// The change.
         change: Box<PlannedChange>,
-        /// The terms of the probation, or `None` for no probation.
-        terms: Option<Terms>,
+        /// How its probation is watched, or `None` for no probation.
+        watch: Option<Watch>,
         /// The origin of the change.
         origin: ChangeOrigin,
     },
@@ -164,6 +174,8 @@ pub enum ChangeEvent {
         /// Whether other programs took more of the host since the last check than before the change.
         is_disturbed: bool,
     },
+    /// A second passed with the change of a policy on probation.
+    GoalsSeen(Box<GoalEvidence>),
     /// Nothing changes any more after the change under way.
     Closed,
 }
@@ -182,6 +194,9 @@ pub enum ChangeAction {
     Run(ChangeWork),
     /// Check the probation at this time after the engine's start.
     LookAt(Duration),
+    /// Tell the policy the verdict on its change. The policy rolls a failed change back, because it
+    /// may have to keep a part of it.
+    Judged(JudgeVerdict),
 }
 
 /// Work that takes time, run in the background.

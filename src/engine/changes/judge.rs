@@ -90,6 +90,15 @@ impl Judge {
         }
     }
 
+    /// Creates the judge of a policy's change. Readings count queries, and missed goals as failures.
+    /// Times count from the change.
+    pub(super) fn of_goals(terms: Terms, before: &Baseline) -> Self {
+        Judge {
+            limits: limit::of_goals(&terms, before),
+            ..Judge::new(terms, before, Duration::ZERO)
+        }
+    }
+
     /// Returns the state of each limit. `after` is the reading since the change.
     pub fn checks(&self, after: &Reading) -> Vec<Check> {
         self.limits.iter().map(|l| l.check(after)).collect()
@@ -178,16 +187,19 @@ pub enum Limited {
     P99,
     /// The share of requests that failed or were refused.
     Failures,
+    /// The share of queries that missed a goal.
+    Goals,
     /// The share of right answers among samples with labels.
     Accuracy,
 }
 
 impl Limited {
-    /// Returns the name: `p99`, `failures` or `accuracy`.
+    /// Returns the name: `p99`, `failures`, `missed goals` or `accuracy`.
     pub fn name(self) -> &'static str {
         match self {
             Limited::P99 => "p99",
             Limited::Failures => "failures",
+            Limited::Goals => "missed goals",
             Limited::Accuracy => "accuracy",
         }
     }
@@ -196,7 +208,7 @@ impl Limited {
     pub fn text(self, value: f64) -> String {
         match self {
             Limited::P99 => format!("{:.1} ms", value / 1e3),
-            Limited::Failures | Limited::Accuracy => format!("{:.1} %", 100.0 * value),
+            Limited::Failures | Limited::Goals | Limited::Accuracy => format!("{:.1} %", 100.0 * value),
         }
     }
 }

@@ -56,6 +56,13 @@ pub(super) fn limits(terms: &Terms, before: &Baseline) -> Vec<Limit> {
     limits.into_iter().flatten().collect()
 }
 
+/// Returns the limit on missed goals, with the allowed rise of failures.
+pub(super) fn of_goals(terms: &Terms, before: &Baseline) -> Vec<Limit> {
+    let queries = before.whole.answered + before.whole.failed;
+    let missing = |more| failing(more, before, queries, Judge::RISK / 3.0).of(Limited::Goals);
+    terms.failures.map(missing).into_iter().collect()
+}
+
 fn slower(factor: f64, before: &Baseline, risk: f64) -> Limit {
     let latency = &before.whole.latency;
     let [p99] = latency.quantiles([0.99]);
@@ -106,11 +113,15 @@ impl Limit {
         }
     }
 
+    fn of(self, what: Limited) -> Self {
+        Limit { what, ..self }
+    }
+
     /// Returns the number of hits beyond the limit, and the number counted in all.
     fn count(&self, of: &Reading) -> (u64, u64) {
         match self.what {
             Limited::P99 => (of.latency.above(self.edge), of.latency.count()),
-            Limited::Failures => {
+            Limited::Failures | Limited::Goals => {
                 let failed = of.failed + of.refused;
                 (failed, of.answered + failed)
             }
@@ -148,7 +159,7 @@ impl Limit {
         self.allowed = allowed.min(1.0);
         let more = match self.what {
             Limited::P99 => FOUND,
-            Limited::Failures | Limited::Accuracy => FOUND.max(self.allowed * FOUND_AGAIN),
+            _ => FOUND.max(self.allowed * FOUND_AGAIN),
         };
         let found = (self.allowed + more).min(1.0);
         let enough = stats::enough(self.allowed, found, self.risk, Judge::POWER);
@@ -183,7 +194,7 @@ impl Limit {
         let share = beyond as f64 / counted.max(1) as f64;
         let value = match self.what {
             Limited::P99 => after.latency.quantiles([0.99])[0] as f64,
-            Limited::Failures => share,
+            Limited::Failures | Limited::Goals => share,
             Limited::Accuracy => 1.0 - share,
         };
         Check {
@@ -210,6 +221,7 @@ impl Limit {
             // one.
             Limited::P99 => (format!("judged at {limit}"), "are above it"),
             Limited::Failures => (format!("at most {limit} allowed"), "failed"),
+            Limited::Goals => (format!("at most {limit} allowed"), "missed one"),
             Limited::Accuracy => (format!("at least {limit} required"), "are wrong"),
         };
         format!(

@@ -18,7 +18,7 @@ use divisi_runtime::device::DeviceIndex;
 
 use super::change_log::{ChangeLog, MadeChange};
 use super::event::{
-    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange,
+    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange, Watch,
 };
 use super::judge::{Baseline, Terms};
 use super::probation::RunningProbation;
@@ -66,9 +66,9 @@ impl ChangeMachine {
         match event {
             ChangeEvent::Requested {
                 change,
-                terms,
+                watch,
                 origin,
-            } => self.requested(now, *change, terms, origin),
+            } => self.requested(now, *change, watch, origin),
             ChangeEvent::Adjusted {
                 change,
                 origin,
@@ -106,6 +106,7 @@ impl ChangeMachine {
                 in_flight,
                 is_disturbed,
             } => Ok(self.looked(now, &reading, (in_flight, is_disturbed))),
+            ChangeEvent::GoalsSeen(evidence) => Ok(self.goals_seen(&evidence)),
             ChangeEvent::Closed => {
                 self.is_closing = true;
                 Ok(Actions::new())
@@ -174,15 +175,17 @@ impl ChangeMachine {
     /// Returns the terms of the change under way, with the reading when the running setup began, or
     /// `None` without terms.
     pub fn baseline_wanted(&self) -> Option<(Terms, &Reading)> {
-        let terms = self.under_way.as_ref()?.terms?;
-        Some((terms, self.log.since()))
+        match self.under_way.as_ref()?.watch {
+            Some(Watch::Requests(terms)) => Some((terms, self.log.since())),
+            _ => None,
+        }
     }
 
     fn requested(
         &mut self,
         now: Duration,
         planned: PlannedChange,
-        terms: Option<Terms>,
+        watch: Option<Watch>,
         origin: ChangeOrigin,
     ) -> Result<Actions, ChangeRefusal> {
         self.check_current(&planned)?;
@@ -200,7 +203,10 @@ impl ChangeMachine {
             // The plan was made earlier, and another change came first.
             Some(_) => return Err(ChangeRefusal::UnderWay),
         };
-        let mut actions = self.make_way(&origin.to_string());
+        let mut actions = match self.continues_probation(&origin, watch.as_ref()) {
+            true => Actions::new(),
+            false => self.make_way(&origin.to_string()),
+        };
         let new = Box::new(planned.new);
         // A plan of other models was shown to an operator, or its caller plans again.
         let again = (planned.old.models == new.models).then(|| new.clone());
@@ -209,7 +215,7 @@ impl ChangeMachine {
             false => ChangeWork::ApplySetup(new, handover),
         };
         let change = UnderWay {
-            terms,
+            watch,
             again,
             handover,
             ..UnderWay::new(now, origin)
@@ -350,7 +356,7 @@ impl ChangeMachine {
     fn succeeded(
         &mut self,
         now: Duration,
-        change: UnderWay,
+        mut change: UnderWay,
         (old, new): (Setup, &Setup),
         gap: Option<Duration>,
     ) -> Actions {
@@ -358,17 +364,10 @@ impl ChangeMachine {
         let diff = SetupDiff::between(&old, new);
         if diff.changes_pace() {
             actions.push(ChangeAction::ClearLatencies);
-            let latency = change.latency.filter(|l| l.summary.count > 0);
+            let latency = change.latency.take().filter(|l| l.summary.count > 0);
             self.latency_before = latency.map(|l| *l);
         }
-        if let (Some(terms), Some(before)) = (change.terms, change.baseline) {
-            let before = self.log.graded_baseline(*before);
-            let measured = self.log.measured(&before.whole);
-            let fallback = (old, change.handover);
-            self.probation = Some(RunningProbation::new(
-                terms, &before, measured, fallback, now,
-            ));
-        }
+        self.watch(now, &change, old);
         let took = now.saturating_sub(change.began);
         let change_of = (&diff, &new.matrix.frame().members[..]);
         actions.extend(info(done(change_of, &change.origin, (took, gap))));

@@ -8,6 +8,7 @@ mod change_log;
 mod control;
 mod driver;
 mod event;
+mod goals;
 mod host_looks;
 mod inbox;
 mod judge;
@@ -24,9 +25,11 @@ pub use change_log::{HistoryEntry, Mark, MarkKind, Measured};
 pub use control::Changes;
 pub use driver::ChangeJournal;
 pub use event::{
-    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange,
+    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange, Watch,
 };
+pub use goals::{GoalEvidence, missed_share, together};
 pub use judge::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};
 pub use machine::ChangeMachine;
+pub use models::PolicyChange;
 pub use requests::{ModelChangeState, ModelChangeView, ModelsChanged};
 pub use status::{ChangeStatus, Probation, ProbationState, ReloadState, ReloadView};

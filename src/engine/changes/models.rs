@@ -5,14 +5,27 @@ use std::thread;
 
 use crate::deployment::{
     CatalogueChange, ChangePlan, Deployment, DeploymentError, Handover, ModelOverride,
+    ServingNumber,
 };
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::{ModelCopy, NewEntry};
 
-use super::control::Changes;
-use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal};
+use super::control::{Changes, RequestedAs};
+use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, Watch};
+use super::goals::GoalEvidence;
 use super::judge::Terms;
 use super::requests::{ModelChangeState, ModelsChanged, refused};
+
+/// How a policy that follows the load makes a change.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyChange {
+    /// The setup on which the policy decided, or `None` if the change suits any setup.
+    pub decided_on: Option<ServingNumber>,
+    /// The queries before the change, or `None` for no probation.
+    pub watch: Option<GoalEvidence>,
+    /// Why the policy rolls back its last change, or `None` for a new change.
+    pub rolls_back: Option<String>,
+}
 
 /// How often a change is planned again because something else changed meanwhile.
 const MOST_PLANS: usize = 64;
@@ -66,14 +79,32 @@ impl Changes {
     /// serve. Returns `false` if these models already run with this matrix.
     ///
     /// # Errors
-    /// The models do not form a catalogue, the matrix does not match them, or they do not fit next
-    /// to the running models. The running models stay.
-    pub fn serve(&self, entries: &[NewEntry], matrix: &Matrix) -> Result<bool, ChangeRefusal> {
+    /// The models do not form a catalogue, the matrix does not match them, they do not fit next to
+    /// the running models, or something else runs than when the policy decided. The running models
+    /// stay.
+    pub fn serve(
+        &self,
+        entries: &[NewEntry],
+        matrix: &Matrix,
+        change: PolicyChange,
+    ) -> Result<bool, ChangeRefusal> {
         let _turn = self.turn.lock();
         let plan = |deployment: &Deployment, _: &[ModelCopy]| {
-            deployment.plan_served(entries.to_vec(), matrix.clone())
+            let plan = deployment.plan_served(entries.to_vec(), matrix.clone())?;
+            // Checked after the plan: a later change makes the plan stale.
+            let serving = deployment.running().serving();
+            match change.decided_on.is_none_or(|known| known == serving) {
+                true => Ok(plan),
+                false => Err(DeploymentError::Stale),
+            }
         };
-        let made = self.make_planned(plan, &ChangeOrigin::Policy)?;
+        let origin = match &change.rolls_back {
+            Some(why) => ChangeOrigin::RolledBack(why.clone()),
+            None => ChangeOrigin::Policy,
+        };
+        let watch = change.watch.clone();
+        let watch = watch.map(|evidence| Watch::Goals(Box::new(evidence)));
+        let made = self.make_planned(plan, RequestedAs { watch, origin })?;
         Ok(made.is_some())
     }
 
@@ -101,16 +132,16 @@ impl Changes {
             Some(change) => ChangeOrigin::Models(change.clone()),
             None => ChangeOrigin::Applied,
         };
-        self.make_for(origin, plan, handover)
+        self.make_for(RequestedAs::unwatched(origin), plan, handover)
     }
 
     fn make_for(
         &self,
-        origin: ChangeOrigin,
+        how: RequestedAs,
         plan: ChangePlan,
         handover: Handover,
     ) -> Result<ModelsChanged, ChangeRefusal> {
-        let number = self.begin(plan, handover, (None, origin))?;
+        let number = self.begin(plan, handover, how)?;
         Ok(self.driver.outcomes.wait(number)?)
     }
 
@@ -131,7 +162,8 @@ impl Changes {
         self.ask_again(change);
         let plan =
             |deployment: &Deployment, held: &[ModelCopy]| deployment.plan_models(change, held);
-        self.make_planned(plan, &ChangeOrigin::Models(change.clone()))
+        let origin = ChangeOrigin::Models(change.clone());
+        self.make_planned(plan, RequestedAs::unwatched(origin))
     }
 
     fn ask_again(&self, change: &CatalogueChange) {
@@ -144,7 +176,7 @@ impl Changes {
     fn make_planned(
         &self,
         plan: impl Fn(&Deployment, &[ModelCopy]) -> Result<ChangePlan, DeploymentError>,
-        origin: &ChangeOrigin,
+        how: RequestedAs,
     ) -> Result<Option<ModelsChanged>, ChangeRefusal> {
         let mut refused = ChangeRefusal::UnderWay;
         for _ in 0..MOST_PLANS {
@@ -153,7 +185,7 @@ impl Changes {
             let made = match plan.is_empty() {
                 true => self.settle(plan, &held).map(|()| None),
                 false => {
-                    let made = self.make_for(origin.clone(), plan, Handover::Beside);
+                    let made = self.make_for(how.clone(), plan, Handover::Beside);
                     made.map(Some)
                 }
             };
@@ -233,7 +265,10 @@ impl Changes {
         let mut requests = self.driver.requests.lock();
         let state = ModelChangeState::UnderWay(handover);
         let (change, plan) = requests.take_plan(number, state)?;
-        let how = (terms, ChangeOrigin::Models(change.clone()));
+        let how = RequestedAs {
+            watch: terms.map(Watch::Requests),
+            origin: ChangeOrigin::Models(change.clone()),
+        };
         match self.begin(plan.clone(), handover, how) {
             Ok(change) => requests.begun(change),
             // It can be applied later.

@@ -7,7 +7,8 @@ use crate::serving::{LogLevel, Setup};
 use divisi_model::metrics::Reading;
 
 use super::change_log::{ChangeLog, Measured};
-use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal, ChangeWork};
+use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal, ChangeWork, Watch};
+use super::goals::{GoalEvidence, together};
 use super::judge::{Baseline, Judge, JudgeVerdict, Terms};
 use super::machine::ChangeMachine;
 use super::status::{Actions, Probation, ProbationState, TAKEN_BACK, UnderWay, info};
@@ -17,6 +18,15 @@ use super::status::{Actions, Probation, ProbationState, TAKEN_BACK, UnderWay, in
 pub(super) struct RunningProbation {
     /// The visible part.
     pub view: Probation,
+    /// The watched requests, or `None` if a policy counts its queries.
+    requests: Option<RequestTrial>,
+    /// How the engine of the fallback takes over if it has other models.
+    pub(super) handover: Handover,
+}
+
+/// The requests since a change, in the periods in which other programs do not disturb the host.
+#[derive(Clone, Debug)]
+struct RequestTrial {
     judge: Judge,
     /// The reading when measuring began, or `None` before that. The counts of disturbed periods are
     /// added, so that they do not count.
@@ -26,8 +36,6 @@ pub(super) struct RunningProbation {
     /// The time of disturbed periods.
     skipped: Duration,
     was_disturbed: bool,
-    /// How the engine of the fallback takes over if it has other models.
-    pub(super) handover: Handover,
 }
 
 /// The remark of a change that stays because the host does not allow a verdict.
@@ -42,56 +50,29 @@ const LOOKS: u32 = 50;
 const OFTEN: Duration = Duration::from_millis(20);
 const SELDOM: Duration = Duration::from_millis(250);
 
-impl RunningProbation {
-    /// Begins a probation at `now` against the baseline `before`.
-    pub(super) fn new(
-        terms: Terms,
-        before: &Baseline,
-        measured: Measured,
-        (fallback, handover): (Setup, Handover),
-        now: Duration,
-    ) -> Self {
-        let judge = Judge::new(terms, before, now);
-        RunningProbation {
+impl RequestTrial {
+    fn new(terms: Terms, before: &Baseline, now: Duration) -> Self {
+        RequestTrial {
+            judge: Judge::new(terms, before, now),
             start: None,
             last: None,
             skipped: Duration::ZERO,
             was_disturbed: false,
-            handover,
-            view: Probation {
-                terms,
-                since: now,
-                state: ProbationState::Watching,
-                before: measured,
-                after: Measured::default(),
-                checks: judge.checks(&Reading::default()),
-                fallback,
-            },
-            judge,
         }
-    }
-
-    /// Returns whether the probation is still running.
-    pub(super) fn is_watching(&self) -> bool {
-        self.view.state == ProbationState::Watching
-    }
-
-    /// Returns the time until the next check.
-    pub(super) fn pause(&self) -> Duration {
-        (self.view.terms.lasts / LOOKS).clamp(OFTEN, SELDOM)
     }
 
     /// Checks the figures up to now. The time since the last check does not count if other programs
     /// disturbed the host, nor does the next one, in which requests that waited meanwhile end. A
     /// change that is disturbed for longer than the probation stays.
-    pub(super) fn check(
+    fn check(
         &mut self,
+        view: &mut Probation,
         now: &Reading,
         (in_flight, is_disturbed): (usize, bool),
         change_log: &ChangeLog,
     ) -> JudgeVerdict {
-        let settle = (self.view.terms.lasts / 10).min(SETTLE);
-        if self.start.is_none() && now.at < self.view.since + settle {
+        let settle = (view.terms.lasts / 10).min(SETTLE);
+        if self.start.is_none() && now.at < view.since + settle {
             return JudgeVerdict::Watching;
         }
         let skips = std::mem::replace(&mut self.was_disturbed, is_disturbed) || is_disturbed;
@@ -101,9 +82,9 @@ impl RunningProbation {
             self.skipped += now.at.saturating_sub(last.at);
         }
         let after = change_log.graded(now.since(start));
-        self.view.after = change_log.measured(&after);
-        self.view.checks = self.judge.checks(&after);
-        if self.skipped > self.view.terms.lasts {
+        view.after = change_log.measured(&after);
+        view.checks = self.judge.checks(&after);
+        if self.skipped > view.terms.lasts {
             return JudgeVerdict::Passed(Some(DISTURBED.to_owned()));
         }
         let counted = now.at.saturating_sub(self.skipped);
@@ -111,7 +92,126 @@ impl RunningProbation {
     }
 }
 
+impl RunningProbation {
+    /// Begins a probation at `now` against the baseline `before`.
+    fn of_requests(
+        terms: Terms,
+        before: &Baseline,
+        measured: Measured,
+        (fallback, handover): (Setup, Handover),
+        now: Duration,
+    ) -> Self {
+        let trial = RequestTrial::new(terms, before, now);
+        RunningProbation {
+            handover,
+            view: Probation {
+                terms,
+                since: now,
+                state: ProbationState::Watching,
+                before: measured,
+                after: Measured::default(),
+                checks: trial.judge.checks(&Reading::default()),
+                fallback,
+            },
+            requests: Some(trial),
+        }
+    }
+
+    /// Begins the probation of a policy's change at `now`.
+    fn of_goals(
+        evidence: &GoalEvidence,
+        (fallback, handover): (Setup, Handover),
+        now: Duration,
+    ) -> Self {
+        let mut probation = RunningProbation {
+            handover,
+            view: Probation {
+                terms: GoalEvidence::terms(),
+                since: now,
+                state: ProbationState::Watching,
+                before: Measured::default(),
+                after: Measured::default(),
+                checks: Vec::new(),
+                fallback,
+            },
+            requests: None,
+        };
+        probation.shows(evidence);
+        probation
+    }
+
+    fn shows(&mut self, evidence: &GoalEvidence) {
+        self.view.before = finished(&evidence.before);
+        self.view.after = finished(&evidence.after);
+        self.view.checks = evidence.checks();
+    }
+
+    /// Returns whether the probation is still running.
+    pub(super) fn is_watching(&self) -> bool {
+        self.view.state == ProbationState::Watching
+    }
+
+    /// Returns whether the probation is running and judged by the goals of queries.
+    fn watches_goals(&self) -> bool {
+        self.is_watching() && self.requests.is_none()
+    }
+
+    /// Returns the time until the next check.
+    fn pause(&self) -> Duration {
+        (self.view.terms.lasts / LOOKS).clamp(OFTEN, SELDOM)
+    }
+}
+
+/// Returns the counts of queries. Their latencies are not known here.
+fn finished(queries: &[Reading]) -> Measured {
+    let all = together(queries);
+    Measured {
+        answered: all.answered + all.failed,
+        ..Measured::default()
+    }
+}
+
 impl ChangeMachine {
+    /// Returns whether a change leaves the running probation as it is: it rolls back a change of a
+    /// policy, or it is the policy's next change, which is judged together with the earlier ones.
+    pub(super) fn continues_probation(
+        &self,
+        origin: &ChangeOrigin,
+        watch: Option<&Watch>,
+    ) -> bool {
+        match (origin, watch) {
+            (ChangeOrigin::RolledBack(_), _) => true,
+            (ChangeOrigin::Policy, Some(Watch::Goals(_))) => self.watched_goals().is_some(),
+            _ => false,
+        }
+    }
+
+    fn watched_goals(&self) -> Option<&RunningProbation> {
+        self.probation.as_ref().filter(|p| p.watches_goals())
+    }
+
+    /// Begins the probation of a change from `old`, or goes on with that of a policy's changes.
+    pub(super) fn watch(&mut self, now: Duration, change: &UnderWay, old: Setup) {
+        let fallback = (old, change.handover);
+        match (&change.watch, &change.baseline) {
+            (Some(Watch::Requests(terms)), Some(before)) => {
+                let before = self.log.graded_baseline((**before).clone());
+                let measured = self.log.measured(&before.whole);
+                self.probation = Some(RunningProbation::of_requests(
+                    *terms, &before, measured, fallback, now,
+                ));
+            }
+            (Some(Watch::Goals(evidence)), _) => {
+                let running = self.probation.take().filter(|p| p.watches_goals());
+                let mut probation = running
+                    .unwrap_or_else(|| RunningProbation::of_goals(evidence, fallback, now));
+                probation.shows(evidence);
+                self.probation = Some(probation);
+            }
+            _ => {}
+        }
+    }
+
     pub(super) fn kept(&mut self) -> Result<Actions, ChangeRefusal> {
         match self.end_probation(ProbationState::Kept) {
             true => Ok(info("probation ended: change kept".into())),
@@ -150,7 +250,8 @@ impl ChangeMachine {
     }
 
     pub(super) fn next_look(&self, now: Duration) -> Option<ChangeAction> {
-        let watched = self.probation.as_ref().filter(|p| p.is_watching())?;
+        let probation = self.probation.as_ref();
+        let watched = probation.filter(|p| p.is_watching() && p.requests.is_some())?;
         Some(ChangeAction::LookAt(now.saturating_add(watched.pause())))
     }
 
@@ -164,24 +265,48 @@ impl ChangeMachine {
             return Actions::new();
         }
         let watched = self.probation.as_mut().filter(|p| p.is_watching());
-        let Some(watched) = watched else {
+        let Some(RunningProbation {
+            view,
+            requests: Some(trial),
+            ..
+        }) = watched
+        else {
             return Actions::new();
         };
-        match watched.check(reading, load, &self.log) {
+        match trial.check(view, reading, load, &self.log) {
             JudgeVerdict::Watching => self.next_look(now).into_iter().collect(),
-            JudgeVerdict::Passed(remark) => {
-                watched.view.state = ProbationState::Passed;
-                let remark = remark.map(|r| format!(", though {r}")).unwrap_or_default();
-                info(format!("probation passed{remark}"))
-            }
+            JudgeVerdict::Passed(remark) => passed(view, remark),
             JudgeVerdict::Failed(why) => {
-                watched.view.state = ProbationState::Failed(why.clone());
-                let fallback = Box::new(watched.view.fallback.clone());
+                let fallback = Box::new(view.fallback.clone());
                 let text = format!("probation failed: {why}; restoring the previous setup");
+                view.state = ProbationState::Failed(why.clone());
                 let log = ChangeAction::Log(LogLevel::Warn, text);
                 vec![log, self.restore(now, why, fallback)]
             }
         }
+    }
+
+    /// Judges a policy's change by its queries. Without a running probation of such a change, there
+    /// is no verdict.
+    pub(super) fn goals_seen(&mut self, evidence: &GoalEvidence) -> Actions {
+        let is_free = self.under_way.is_none() && !self.is_closing;
+        let watched = self.probation.as_mut();
+        let Some(watched) = watched.filter(|p| is_free && p.watches_goals()) else {
+            return Actions::new();
+        };
+        watched.shows(evidence);
+        let verdict = evidence.verdict();
+        let mut actions = match &verdict {
+            JudgeVerdict::Watching => Actions::new(),
+            JudgeVerdict::Passed(remark) => passed(&mut watched.view, remark.clone()),
+            JudgeVerdict::Failed(why) => {
+                watched.view.state = ProbationState::Failed(why.clone());
+                let text = format!("probation failed: {why}; the policy rolls its change back");
+                vec![ChangeAction::Log(LogLevel::Warn, text)]
+            }
+        };
+        actions.push(ChangeAction::Judged(verdict));
+        actions
     }
 
     /// Begins to roll back the change on probation.
@@ -194,4 +319,10 @@ impl ChangeMachine {
         };
         self.begin(change, ChangeWork::ApplySetup(fallback, handover))
     }
+}
+
+fn passed(view: &mut Probation, remark: Option<String>) -> Actions {
+    view.state = ProbationState::Passed;
+    let remark = remark.map(|r| format!(", though {r}")).unwrap_or_default();
+    info(format!("probation passed{remark}"))
 }

@@ -10,7 +10,7 @@ use divisi_model::metrics::{Distribution, Reading};
 use divisi_model::setup::SetupDiff;
 
 use super::change_log::{HistoryEntry, Mark, Measured, changed_entries};
-use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal};
+use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal, Watch};
 use super::judge::{Baseline, Check, Terms};
 use super::machine::ChangeMachine;
 use super::requests::ModelChangeView;
@@ -110,7 +110,7 @@ pub enum ProbationState {
 #[derive(Debug)]
 pub(super) struct UnderWay {
     pub(super) origin: ChangeOrigin,
-    pub(super) terms: Option<Terms>,
+    pub(super) watch: Option<Watch>,
     /// The setup to plan once more if the plan is stale.
     pub(super) again: Option<Box<Setup>>,
     pub(super) handover: Handover,
@@ -123,7 +123,7 @@ impl UnderWay {
     pub(super) fn new(now: Duration, origin: ChangeOrigin) -> Self {
         UnderWay {
             origin,
-            terms: None,
+            watch: None,
             again: None,
             handover: Handover::Beside,
             began: now,

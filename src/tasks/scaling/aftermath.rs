@@ -1,10 +1,10 @@
 //! Whether a rollback helped.
 
-use divisi_engine::changes::Judge;
+use divisi_engine::changes::{Judge, missed_share, together};
 use divisi_model::metrics::Reading;
 use divisi_modelless::demands::QueryStream;
 
-use super::seconds::{QuerySecond, missed_share, together};
+use super::seconds::QuerySecond;
 
 /// The least number of seconds before a verdict.
 const SECONDS: u32 = 5;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use divisi_engine::changes::PolicyChange;
 use divisi_engine::deployment::{Generation, ServingNumber};
 use divisi_modelless::demands::QueryStream;
 use divisi_modelless::placement::HostedInstances;
@@ -15,12 +16,14 @@ use divisi_session::ScalingChange;
 
 use super::busy::{BusyGroups, GroupSeen, seen_groups};
 use super::comparison::WINDOW;
+use super::evidence::{
+    ChangeEvidence, ChangeTrial, FailedChange, HostedVariants, InstancesChange,
+};
 use super::gaps::DeviceGaps;
 use super::host::OthersSeen;
 use super::hosted_models::HostedModels;
 use super::live::LiveScaling;
 use super::planning::behind_queries;
-use super::probation::{ChangeProbation, FailedChange};
 use super::record;
 use super::registrations::{RegistrationFollower, TaskRegistrations};
 use super::scaler::{ScalerStep, VariantScaler};
@@ -44,7 +47,7 @@ pub(super) struct ScalingThread {
     known: ServingNumber,
     last: Duration,
     follower: RegistrationFollower,
-    probation: ChangeProbation,
+    evidence: ChangeEvidence,
     /// A change to roll back.
     failed: Option<FailedChange>,
     host: HostWatch,
@@ -52,6 +55,14 @@ pub(super) struct ScalingThread {
     others: OthersSeen,
     /// The instances before the recent changes that changed only shares.
     shares_since: Option<HostedInstances>,
+}
+
+/// A decision to make.
+struct Decided {
+    wanted: HostedInstances,
+    /// The change in words.
+    what: String,
+    how: PolicyChange,
 }
 
 impl ScalingThread {
@@ -72,7 +83,7 @@ impl ScalingThread {
             known: running.serving(),
             last: router.router().now(),
             follower: RegistrationFollower::new(registrations),
-            probation: ChangeProbation::default(),
+            evidence: ChangeEvidence::default(),
             failed: None,
             host: HostWatch::start(),
             others: OthersSeen::default(),
@@ -139,7 +150,7 @@ impl ScalingThread {
         };
         let gaps = self.gaps(router, &running, &streams, interval);
         let (hosted, considered) = (self.scaler.hosted(), &step.decision.considered);
-        let considered = self.probation.barred().considered(now, hosted, considered);
+        let considered = self.evidence.barred().considered(now, hosted, considered);
         let (unreachable, costs) = (router.unreachable(), record::costs(&scaling.router));
         {
             let mut state = scaling.state.lock();
@@ -151,7 +162,7 @@ impl ScalingThread {
             state.record.loaded = words::loaded(router.tasks(), &self.scaler);
             state.gaps = gaps;
         }
-        let failed = self.judge(now, &streams);
+        let failed = self.judge(scaling, now, &streams);
         self.failed = failed.or(self.failed.take());
         match step.wanted.map(|wanted| self.allowed(now, wanted)) {
             _ if self.failed.is_some() => self.take_back(now, scaling, &running),
@@ -181,23 +192,33 @@ impl ScalingThread {
         self.scaler = VariantScaler::new(tasks, self.scaler.choice(), devices, &hosted);
         (self.busy, self.seen) = (BusyGroups::default(), Vec::new());
         self.known = running.serving();
-        self.probation = ChangeProbation::default();
+        self.evidence = ChangeEvidence::default();
         (self.failed, self.shares_since) = (None, None);
         scaling.state.lock().take_over(router, devices);
     }
 
     /// Judges the last change by the outcomes of a second. Returns it if it did worse.
-    fn judge(&mut self, now: Duration, streams: &[StreamInterval]) -> Option<FailedChange> {
+    fn judge(
+        &mut self,
+        scaling: &LiveScaling,
+        now: Duration,
+        streams: &[StreamInterval],
+    ) -> Option<FailedChange> {
         let planned = |stream: &QueryStream| self.scaler.stream(stream);
         let second = QuerySecond::new(streams, planned, self.others.most);
-        let served = (self.scaler.catalog(), self.scaler.hosted());
-        self.probation.second(now, served, second)
+        let served = HostedVariants {
+            catalog: self.scaler.catalog(),
+            hosted: self.scaler.hosted(),
+        };
+        let evidence = self.evidence.second(now, served, second)?;
+        let verdict = scaling.router.changes().judge(evidence);
+        self.evidence.judged(now, verdict)
     }
 
     /// Returns the wanted instances without rolled back changes.
     fn allowed(&self, now: Duration, wanted: HostedInstances) -> HostedInstances {
         let (catalog, hosted) = (self.scaler.catalog(), self.scaler.hosted());
-        self.probation
+        self.evidence
             .barred()
             .allowed(now, catalog, hosted, wanted)
     }
@@ -233,14 +254,15 @@ impl ScalingThread {
             let variants = running_variants(router.tasks(), running);
             self.scaler.follow(devices, &variants);
             self.known = now;
-            self.probation.end();
+            self.evidence.end();
             (self.failed, self.shares_since) = (None, None);
             is_held = self.scaler.choice() != PolicyChoice::Static;
             self.scaler.choose(PolicyChoice::Static);
         }
         if let Some(choice) = asked {
             self.scaler.choose(choice);
-            self.probation.forget();
+            let evidence = self.evidence.forget();
+            evidence.map(|evidence| scaling.router.changes().judge(evidence));
             (self.failed, self.shares_since) = (None, None);
         }
         let loads = self.scaler.choice() != PolicyChoice::Static;
@@ -281,10 +303,18 @@ impl ScalingThread {
     fn apply(&mut self, scaling: &LiveScaling, running: &Generation, wanted: HostedInstances) {
         let before = self.scaler.hosted().clone();
         let what = words::difference(scaling.router.router().tasks(), &before, &wanted);
-        if self.change(scaling, running, wanted, what) {
-            let now = scaling.router.router().now();
-            let (catalog, after) = (self.scaler.catalog(), self.scaler.hosted());
-            self.probation.begin(now, catalog, (before, after));
+        let change = InstancesChange {
+            before: &before,
+            after: &wanted,
+        };
+        let trial = self.evidence.trial(self.scaler.catalog(), change);
+        let how = PolicyChange {
+            decided_on: Some(running.serving()),
+            watch: trial.as_ref().map(ChangeTrial::evidence),
+            rolls_back: None,
+        };
+        if self.change(scaling, running, Decided { wanted, what, how }) {
+            self.evidence.begin(scaling.router.router().now(), trial);
         }
     }
 
@@ -297,11 +327,20 @@ impl ScalingThread {
         let FailedChange { before, why } = &failed;
         let router = scaling.router.router();
         let what = words::difference(router.tasks(), self.scaler.hosted(), before);
-        let what = format!("rolled back ({why}): {what}");
-        self.change(scaling, running, before.clone(), what);
+        let how = PolicyChange {
+            decided_on: Some(running.serving()),
+            watch: None,
+            rolls_back: Some(why.clone()),
+        };
+        let back = Decided {
+            wanted: before.clone(),
+            what: format!("rolled back: {what} ({why})"),
+            how,
+        };
+        self.change(scaling, running, back);
         match self.scaler.is_refused(scaling.router.router().now()) {
             true => self.failed = Some(failed),
-            false => self.probation.rolled_back(),
+            false => self.evidence.rolled_back(),
         }
     }
 
@@ -311,12 +350,12 @@ impl ScalingThread {
         &mut self,
         scaling: &LiveScaling,
         running: &Generation,
-        wanted: HostedInstances,
-        what: String,
+        decided: Decided,
     ) -> bool {
+        let Decided { wanted, what, how } = decided;
         let router = scaling.router.router();
         let (began, before) = (router.now(), self.scaler.hosted().clone());
-        let served = serve(&scaling.router, running, &wanted);
+        let served = serve(&scaling.router, running, &wanted, how);
         let now = router.now();
         match &served {
             Ok(_) => {
@@ -366,12 +405,15 @@ fn serve(
     router: &LiveRouter,
     running: &Generation,
     wanted: &HostedInstances,
+    how: PolicyChange,
 ) -> Result<bool, String> {
     let (deployment, current) = (router.deployment(), router.router());
     let (tasks, devices) = (current.tasks(), running.engine.devices());
     let arranged = HostedModels::new(tasks, deployment.name(), wanted, devices);
     let arranged = arranged.map_err(|why| why.to_string())?;
-    let served = router.changes().serve(&arranged.entries, &arranged.matrix);
+    let served = router
+        .changes()
+        .serve(&arranged.entries, &arranged.matrix, how);
     router.follow();
     served.map_err(|why| why.to_string())
 }

@@ -9,13 +9,13 @@ mod barred;
 mod busy;
 mod comparison;
 mod deciding;
+mod evidence;
 mod gaps;
 mod host;
 mod hosted_models;
 mod live;
 mod planned;
 mod planning;
-mod probation;
 mod record;
 mod registrations;
 mod scaler;
@@ -26,10 +26,12 @@ pub(crate) mod words;
 pub use barred::BarredChanges;
 pub(crate) use busy::seen_groups;
 pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
+pub use evidence::{
+    ChangeEvidence, ChangeTrial, FailedChange, HostedVariants, InstancesChange,
+};
 pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;
-pub use probation::{ChangeProbation, FailedChange};
 pub use registrations::TaskRegistrations;
 pub use scaler::{ScalerStep, VariantScaler};
 pub use seconds::{QuerySecond, StreamSecond};

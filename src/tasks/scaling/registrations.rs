@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi_engine::changes::PolicyChange;
 use divisi_engine::deployment::Generation;
 use divisi_engine::serving::EngineOptions;
 use divisi_model::ensemble::Ensemble;
@@ -143,7 +144,7 @@ fn load(live: &LiveRouter, tasks: &ServedTasks) -> Result<(), String> {
     let running: Arc<Generation> = live.deployment().running();
     let matrix = tasks.first_matrix(running.engine.devices(), EngineOptions::default());
     let matrix = matrix.map_err(|why: ServedTasksError| why.to_string())?;
-    let served = live.changes().serve(tasks.entries(), &matrix);
+    let served = live.changes().serve(tasks.entries(), &matrix, PolicyChange::default());
     served.map(drop).map_err(|why| why.to_string())
 }
 

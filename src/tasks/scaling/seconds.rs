@@ -1,5 +1,6 @@
 //! The outcomes of queries in a second, by stream.
 
+use divisi_engine::changes::together;
 use divisi_model::metrics::Reading;
 use divisi_modelless::demands::QueryStream;
 
@@ -61,24 +62,6 @@ impl QuerySecond {
             failed: u64::from(second.missed),
             ..Reading::default()
         });
-        each.fold(Reading::default(), sum)
-    }
-}
-
-/// Returns the readings of some seconds together.
-pub(super) fn together(readings: &[Reading]) -> Reading {
-    readings.iter().cloned().fold(Reading::default(), sum)
-}
-
-/// Returns the share of the queries of a reading that missed a goal.
-pub(super) fn missed_share(reading: &Reading) -> f64 {
-    reading.failed as f64 / (reading.answered + reading.failed).max(1) as f64
-}
-
-fn sum(all: Reading, more: Reading) -> Reading {
-    Reading {
-        answered: all.answered + more.answered,
-        failed: all.failed + more.failed,
-        ..all
+        together(&each.collect::<Vec<_>>())
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn brief(check: &Check) -> String {
     let name = match check.what {
         Limited::P99 => "p99",
         Limited::Failures => "failed",
+        Limited::Goals => "missed",
         Limited::Accuracy => "right",
     };
     let value = value(check);
@@ -30,7 +31,7 @@ pub(crate) fn brief(check: &Check) -> String {
 
 fn sign(check: &Check) -> &'static str {
     match check.what {
-        Limited::P99 | Limited::Failures => "≤",
+        Limited::P99 | Limited::Failures | Limited::Goals => "≤",
         Limited::Accuracy => "≥",
     }
 }
@@ -58,6 +59,7 @@ fn standing(check: &Check) -> String {
         // The requested limit, rounded to the counted latencies.
         Limited::P99 => ("limit", "requests above it"),
         Limited::Failures => ("at most", "requests failed"),
+        Limited::Goals => ("at most", "queries missed a goal"),
         Limited::Accuracy => ("at least", "samples wrong"),
     };
     format!(
