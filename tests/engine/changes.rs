@@ -961,7 +961,9 @@ fn check(drive: &Drive) {
         drive.work.is_some(),
         "work is under way, or nothing is"
     );
-    let watched = seen.probation.filter(|p| p.state == ProbationState::Watching);
+    let watched = seen
+        .probation
+        .filter(|p| p.state == ProbationState::Watching);
     // A policy counts itself, and its next change goes on with the probation.
     if watched.is_some_and(|p| p.terms.p99.is_some()) {
         assert!(!running, "what is changed is not judged");
@@ -1146,7 +1148,10 @@ fn a_policy_rolls_back_its_failed_change_and_the_operators_step_stays() {
         "missed goals 10.0 %, 0.0 % before, at most 1.0 % allowed: 500 of 5000 missed one; \
          chance explains at most 77"
     );
-    assert!(drive.work.is_none(), "the policy decides how much to roll back");
+    assert!(
+        drive.work.is_none(),
+        "the policy decides how much to roll back"
+    );
     let back = drive.request(&edited, None, ChangeOrigin::RolledBack(why.clone()));
     back.expect("goes");
     drive.finish();
@@ -1215,7 +1220,10 @@ fn a_policys_change_stays_without_a_clear_verdict_or_if_all_of_it_is_needed() {
         seen.expect("never refused");
         assert_eq!(drive.probation(), Some(ProbationState::Passed));
         let verdict = drive.verdict.expect("judged");
-        assert!(matches!(verdict, JudgeVerdict::Passed(Some(_))), "{verdict:?}");
+        assert!(
+            matches!(verdict, JudgeVerdict::Passed(Some(_))),
+            "{verdict:?}"
+        );
     }
 }
 

@@ -231,6 +231,7 @@ fn of_models() -> Vec<Box<dyn Coded>> {
             name: text(),
             by: text(),
         }),
+        Box::new(DeploymentError::Ending),
         Box::new(DeploymentError::Fixed),
         Box::new(DeploymentError::Polled),
         Box::new(DeploymentError::Nothing(text())),

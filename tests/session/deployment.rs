@@ -23,7 +23,7 @@ use divisi_session::{Command, Health, LiveSession, LoadPattern, ModelKind, Searc
 
 use crate::common::{two_devices, until};
 use crate::folder::Folder;
-use crate::wait::wait_for;
+use crate::wait::{wait_for, wait_until};
 
 /// An ensemble of one network that answers `answers` numbers for each sample of four.
 fn network(name: &str, answers: usize) -> Arc<Ensemble> {
@@ -685,4 +685,35 @@ fn a_new_version_that_does_not_warm_up_leaves_the_old_one_serving() {
             .as_ref()
             .is_some_and(|why| why.contains("warm-up"))
     );
+}
+
+#[test]
+fn a_server_that_ends_does_not_wait_for_warm_ups() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    shelf.put("b", Ok(vec![endless("b")]));
+    let changes = start(&shelf, &["a"]).expect("starts");
+    let loading = Arc::clone(&changes);
+    let loading = thread::spawn(move || loading.load("b").expect_err("the server ends"));
+    wait_until("it warms up", || changes.status().reload.is_some());
+    changes.deployment().leave();
+    let why = loading.join().expect("no panic");
+    assert_eq!(
+        why.to_string(),
+        "the server is ending; nothing changes any more"
+    );
+    assert_eq!(changes.running().number, 0);
+}
+
+/// A model with a warm-up that takes for ever.
+fn endless(name: &str) -> NewEntry {
+    NewEntry {
+        warmup: Arc::new([WarmupRequest {
+            name: "endless".into(),
+            count: NonZeroUsize::MAX,
+            rows: NonZeroUsize::MIN,
+            values: vec![0.5; 8],
+        }]),
+        ..entry(name, 1, &network(name, 3))
+    }
 }

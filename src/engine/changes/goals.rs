@@ -79,7 +79,10 @@ impl GoalEvidence {
 
     fn worse_seconds(&self) -> usize {
         let most = missed_share(&together(&self.before)) + GoalEvidence::MORE_MISSED;
-        let worse = self.after.iter().filter(|second| missed_share(second) > most);
+        let worse = self
+            .after
+            .iter()
+            .filter(|second| missed_share(second) > most);
         worse.count()
     }
 }

@@ -208,7 +208,9 @@ impl Limited {
     pub fn text(self, value: f64) -> String {
         match self {
             Limited::P99 => format!("{:.1} ms", value / 1e3),
-            Limited::Failures | Limited::Goals | Limited::Accuracy => format!("{:.1} %", 100.0 * value),
+            Limited::Failures | Limited::Goals | Limited::Accuracy => {
+                format!("{:.1} %", 100.0 * value)
+            }
         }
     }
 }

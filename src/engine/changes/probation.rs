@@ -174,11 +174,7 @@ fn finished(queries: &[Reading]) -> Measured {
 impl ChangeMachine {
     /// Returns whether a change leaves the running probation as it is: it rolls back a change of a
     /// policy, or it is the policy's next change, which is judged together with the earlier ones.
-    pub(super) fn continues_probation(
-        &self,
-        origin: &ChangeOrigin,
-        watch: Option<&Watch>,
-    ) -> bool {
+    pub(super) fn continues_probation(&self, origin: &ChangeOrigin, watch: Option<&Watch>) -> bool {
         match (origin, watch) {
             (ChangeOrigin::RolledBack(_), _) => true,
             (ChangeOrigin::Policy, Some(Watch::Goals(_))) => self.watched_goals().is_some(),
@@ -203,8 +199,8 @@ impl ChangeMachine {
             }
             (Some(Watch::Goals(evidence)), _) => {
                 let running = self.probation.take().filter(|p| p.watches_goals());
-                let mut probation = running
-                    .unwrap_or_else(|| RunningProbation::of_goals(evidence, fallback, now));
+                let mut probation =
+                    running.unwrap_or_else(|| RunningProbation::of_goals(evidence, fallback, now));
                 probation.shows(evidence);
                 self.probation = Some(probation);
             }

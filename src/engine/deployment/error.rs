@@ -94,6 +94,9 @@ pub enum DeploymentError {
     /// The running setup changed after the plan was made.
     #[error("the running setup changed since this was planned; plan it again")]
     Stale,
+    /// The server is ending.
+    #[error("the server is ending; nothing changes any more")]
+    Ending,
     /// The models of a setup are no longer kept.
     #[error("the models of this setup are no longer kept; load them again")]
     NotKept,
@@ -188,6 +191,7 @@ impl Coded for DeploymentError {
             | DeploymentError::Beside { .. }
             | DeploymentError::Segment(_) => Code::DoesNotFit,
             DeploymentError::Stale | DeploymentError::NotKept => Code::PlanStale,
+            DeploymentError::Ending => Code::ChangeUnderWay,
             DeploymentError::Setup(error) => error.code(),
             DeploymentError::Engine(_) | DeploymentError::CameBack { .. } => Code::WorkerNotBuilt,
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::serving::{Engine, EngineError, EngineOptions, NetworkFactory, PredictorFactory, Setup};
 use divisi_model::allocation::Matrix;
@@ -153,6 +153,9 @@ impl Generation {
 /// The wait for the end of a generation before a remark is due.
 const SOON: Duration = Duration::from_secs(1);
 
+/// How often the caller is asked whether it gives up.
+const CHECKED: Duration = Duration::from_millis(50);
+
 /// A generation that answers its last requests. Dropping it hurries it and waits for its end,
 /// because no engine follows any more.
 pub(super) struct Retiring {
@@ -195,12 +198,20 @@ pub(super) fn retire(
 }
 
 impl Retiring {
-    /// Waits for the end, and calls `late` if it takes more than [`SOON`].
-    pub(super) fn wait(mut self, late: impl FnOnce()) {
-        if self.over.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
-            late();
+    /// Waits for the end, and calls `late` if it takes more than [`SOON`]. Returns the generation
+    /// before its end once the caller `gives_up`.
+    pub(super) fn wait(mut self, late: impl FnOnce(), gives_up: impl Fn() -> bool) -> Option<Self> {
+        let (began, mut late) = (Instant::now(), Some(late));
+        while self.over.recv_timeout(CHECKED) == Err(RecvTimeoutError::Timeout) {
+            if gives_up() {
+                return Some(self);
+            }
+            if let Some(late) = late.take_if(|_| began.elapsed() >= SOON) {
+                late();
+            }
         }
         self.join();
+        None
     }
 
     fn join(&mut self) {

@@ -134,7 +134,7 @@ fn first(
         let precisions = catalogue.models().precisions();
         let columns = (&matrix, &precisions[..]);
         let first = Generation::start(0, catalogue, devices, columns, factory, options)?;
-        let cold = warmup::warm_up(&first, &[]);
+        let cold = warmup::warm_up(&first, &[], &AtomicBool::new(false))?;
         if cold.is_empty() {
             let entries = first.catalogue.entries().iter();
             let remarks = entries

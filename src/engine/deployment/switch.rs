@@ -178,7 +178,13 @@ impl Deployment {
     ) -> Result<Switched, DeploymentError> {
         // Two generations run side by side at most.
         if let Some(retiring) = wanted.retiring.take() {
-            retiring.wait(|| self.note(LATE.to_owned()));
+            let faults = running.engine.faults();
+            let late = || self.note(LATE.to_owned());
+            wanted.retiring = retiring.wait(late, || faults.is_loss_awaited());
+            if wanted.retiring.is_some() {
+                // A lost device does not wait for the old answers.
+                return Err(DeploymentError::Stale);
+            }
         }
         match (handover, &next.models.not_beside) {
             (Handover::OldFirst, _) => self.switch_old_first(running, next).map(Switched::To),
@@ -195,7 +201,7 @@ impl Deployment {
     ) -> Result<Switched, DeploymentError> {
         let started = self.start_next(running, next)?;
         let before = entries_of(running);
-        let cold = warmup::warm_up(&started, &before);
+        let cold = self.warmed_up(&started, &before)?;
         if !cold.is_empty() {
             started.engine.shutdown();
             wanted.cold.note(&entries_of(&started), &cold);
@@ -208,6 +214,16 @@ impl Deployment {
         *self.running.write() = Arc::new(started);
         wanted.retiring = Some(retire(running, &self.leaving, &self.observers));
         Ok(Switched::To(Applied::default()))
+    }
+
+    /// Warms up an engine, or ends it if the server is ending.
+    fn warmed_up(
+        &self,
+        started: &Generation,
+        before: &[NewEntry],
+    ) -> Result<BTreeMap<String, String>, DeploymentError> {
+        let cold = warmup::warm_up(started, before, &self.leaving);
+        cold.inspect_err(|_| started.engine.shutdown())
     }
 
     fn start_next(
@@ -239,7 +255,7 @@ impl Deployment {
         self.observers.retires(running);
         running.end(&self.leaving, &self.observers);
         let warm = |started: Generation| {
-            let cold = warmup::warm_up(&started, &entries_of(running));
+            let cold = self.warmed_up(&started, &entries_of(running))?;
             let Some((name, reason)) = cold.iter().next() else {
                 return Ok(started);
             };

@@ -2,41 +2,74 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::serving::{Accounting, Engine, PipelineIndex, Request};
+use crate::serving::{Accounting, Engine, Outcome, Pending, PipelineIndex, Request};
 use divisi_model::catalogue::{CatalogueEntry, NewEntry, WarmupRequest};
 
+use super::DeploymentError;
 use super::generation::Generation;
 use super::source::ModelsRead;
 
 /// The timeout of one request. Models that need longer are not served.
 const LONGEST: Duration = Duration::from_secs(300);
 
+/// How often a request is checked against the end of the server.
+const CHECKED: Duration = Duration::from_millis(50);
+
+/// The reason why a model did not warm up.
+enum NotWarm {
+    /// The model failed; holds the reason.
+    Failed(String),
+    /// The server is ending.
+    Ending,
+}
+
 /// Warms up the models of a generation that were not served before. Returns the models that failed,
 /// each with the reason.
-pub(super) fn warm_up(next: &Generation, before: &[NewEntry]) -> BTreeMap<String, String> {
+///
+/// # Errors
+/// The server is ending: `leaving` became true.
+pub(super) fn warm_up(
+    next: &Generation,
+    before: &[NewEntry],
+    leaving: &AtomicBool,
+) -> Result<BTreeMap<String, String>, DeploymentError> {
     let mut failed = BTreeMap::new();
     for (number, entry) in next.catalogue.entries().iter().enumerate() {
         let same = |old: &NewEntry| Arc::ptr_eq(&old.ensemble, entry.ensemble());
         if before.iter().any(same) {
             continue;
         }
-        if let Err(why) = ask(&next.engine, PipelineIndex(number), entry) {
-            failed.insert(entry.name().to_owned(), why);
+        match ask(next, PipelineIndex(number), entry, leaving) {
+            Ok(()) => {}
+            Err(NotWarm::Failed(why)) => drop(failed.insert(entry.name().to_owned(), why)),
+            Err(NotWarm::Ending) => return Err(DeploymentError::Ending),
         }
     }
-    failed
+    Ok(failed)
 }
 
-fn ask(engine: &Engine, pipeline: PipelineIndex, entry: &CatalogueEntry) -> Result<(), String> {
+fn ask(
+    next: &Generation,
+    pipeline: PipelineIndex,
+    entry: &CatalogueEntry,
+    leaving: &AtomicBool,
+) -> Result<(), NotWarm> {
+    let engine = &next.engine;
     let width = entry.ensemble().input.shape.elements();
     let most = engine.telemetry().capacity_of(pipeline);
     for warmup in entry.warmup().iter() {
         let samples = (warmup.values.len() / width).max(1);
         for _ in 0..warmup.count.get() {
-            let asked = ask_once(engine, pipeline, (warmup, most / samples));
-            asked.map_err(|why| format!("warm-up `{}`: {why}", warmup.name))?;
+            let rows = most / samples;
+            ask_once(engine, pipeline, (warmup, rows), leaving).map_err(|why| match why {
+                NotWarm::Failed(why) => {
+                    NotWarm::Failed(format!("warm-up `{}`: {why}", warmup.name))
+                }
+                NotWarm::Ending => NotWarm::Ending,
+            })?;
         }
     }
     Ok(())
@@ -47,7 +80,8 @@ fn ask_once(
     engine: &Engine,
     pipeline: PipelineIndex,
     (warmup, most): (&WarmupRequest, usize),
-) -> Result<(), String> {
+    leaving: &AtomicBool,
+) -> Result<(), NotWarm> {
     let mut left = warmup.rows.get();
     while left > 0 {
         let rows = left.min(most.max(1));
@@ -56,13 +90,23 @@ fn ask_once(
             accounting: Accounting::Apart,
             ..Request::new(&values).to(pipeline).within(LONGEST)
         };
-        match engine.predict(request) {
-            Ok(Ok(_)) => left -= rows,
-            Ok(Err(failure)) => return Err(failure.to_string()),
-            Err(refused) => return Err(refused.to_string()),
-        }
+        let pending = engine.submit(request);
+        let pending = pending.map_err(|refused| NotWarm::Failed(refused.to_string()))?;
+        let answer = wait(pending, leaving).ok_or(NotWarm::Ending)?;
+        answer.map_err(|failure| NotWarm::Failed(failure.to_string()))?;
+        left -= rows;
     }
     Ok(())
+}
+
+/// Waits for the outcome of a request. Returns `None`, and cancels it, if the server is ending.
+fn wait(mut pending: Pending, leaving: &AtomicBool) -> Option<Outcome> {
+    while !leaving.load(Ordering::Acquire) {
+        if let Some(outcome) = pending.wait_within(CHECKED) {
+            return Some(outcome);
+        }
+    }
+    None
 }
 
 /// Returns remarks on models that failed their warm-up.

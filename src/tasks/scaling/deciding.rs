@@ -16,9 +16,7 @@ use divisi_session::ScalingChange;
 
 use super::busy::{BusyGroups, GroupSeen, seen_groups};
 use super::comparison::WINDOW;
-use super::evidence::{
-    ChangeEvidence, ChangeTrial, FailedChange, HostedVariants, InstancesChange,
-};
+use super::evidence::{ChangeEvidence, ChangeTrial, FailedChange, HostedVariants, InstancesChange};
 use super::gaps::DeviceGaps;
 use super::host::OthersSeen;
 use super::hosted_models::HostedModels;
@@ -218,9 +216,7 @@ impl ScalingThread {
     /// Returns the wanted instances without rolled back changes.
     fn allowed(&self, now: Duration, wanted: HostedInstances) -> HostedInstances {
         let (catalog, hosted) = (self.scaler.catalog(), self.scaler.hosted());
-        self.evidence
-            .barred()
-            .allowed(now, catalog, hosted, wanted)
+        self.evidence.barred().allowed(now, catalog, hosted, wanted)
     }
 
     fn gaps(
@@ -346,12 +342,7 @@ impl ScalingThread {
 
     /// Applies the wanted instances and records the outcome. Returns whether the served variants
     /// changed.
-    fn change(
-        &mut self,
-        scaling: &LiveScaling,
-        running: &Generation,
-        decided: Decided,
-    ) -> bool {
+    fn change(&mut self, scaling: &LiveScaling, running: &Generation, decided: Decided) -> bool {
         let Decided { wanted, what, how } = decided;
         let router = scaling.router.router();
         let (began, before) = (router.now(), self.scaler.hosted().clone());

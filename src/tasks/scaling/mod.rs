@@ -26,9 +26,7 @@ pub(crate) mod words;
 pub use barred::BarredChanges;
 pub(crate) use busy::seen_groups;
 pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
-pub use evidence::{
-    ChangeEvidence, ChangeTrial, FailedChange, HostedVariants, InstancesChange,
-};
+pub use evidence::{ChangeEvidence, ChangeTrial, FailedChange, HostedVariants, InstancesChange};
 pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;

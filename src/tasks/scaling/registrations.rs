@@ -144,7 +144,9 @@ fn load(live: &LiveRouter, tasks: &ServedTasks) -> Result<(), String> {
     let running: Arc<Generation> = live.deployment().running();
     let matrix = tasks.first_matrix(running.engine.devices(), EngineOptions::default());
     let matrix = matrix.map_err(|why: ServedTasksError| why.to_string())?;
-    let served = live.changes().serve(tasks.entries(), &matrix, PolicyChange::default());
+    let served = live
+        .changes()
+        .serve(tasks.entries(), &matrix, PolicyChange::default());
     served.map(drop).map_err(|why| why.to_string())
 }
 

@@ -108,6 +108,11 @@ impl DeviceFaults<'_> {
             .collect()
     }
 
+    /// Returns whether a driver reported a loss that was not evacuated yet.
+    pub(crate) fn is_loss_awaited(&self) -> bool {
+        self.engine.state.losses.are_awaited()
+    }
+
     /// Returns the role of a device in serving, and its possible faults.
     pub fn capabilities(&self, device: DeviceIndex) -> DeviceCapabilities {
         self.engine.state.drivers[device].capabilities()
