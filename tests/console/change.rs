@@ -381,6 +381,8 @@ fn probation() -> Probation {
             accuracy: None,
         },
         since: Duration::from_secs(40),
+        counted: Duration::from_secs(2),
+        ended: None,
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),

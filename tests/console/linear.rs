@@ -161,6 +161,8 @@ fn a_probation_is_said() {
     shown.probation = Some(Probation {
         terms: Config::default().terms,
         since: shown.now,
+        counted: Duration::ZERO,
+        ended: None,
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),

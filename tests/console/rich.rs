@@ -170,6 +170,8 @@ pub fn on_probation(shown: &mut Snapshot) {
             accuracy: None,
         },
         since: Duration::from_secs(24),
+        counted: Duration::from_secs(18),
+        ended: None,
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),

@@ -152,10 +152,18 @@ impl Drive {
         })
     }
 
-    /// A policy makes a change and watches its queries.
+    /// A policy requests a change and watches its queries.
+    fn follow(&mut self, to: &Setup, continues: bool) -> Result<(), ChangeRefusal> {
+        let watch = Watch::Goals {
+            evidence: Box::new(goals(0, 0)),
+            continues,
+        };
+        self.request_watched(to, Some(watch), ChangeOrigin::Policy)
+    }
+
+    /// A policy makes a change, together with its last one if that is on probation.
     fn follow_load(&mut self, to: &Setup) {
-        let watch = Some(Watch::Goals(Box::new(goals(0, 0))));
-        let begun = self.request_watched(to, watch, ChangeOrigin::Policy);
+        let begun = self.follow(to, self.machine.is_judging());
         begun.expect("nothing else is under way");
         self.finish();
     }
@@ -430,10 +438,7 @@ fn one_change_at_a_time() {
     assert_eq!(drive.machine.fallback(), Err(ChangeRefusal::NotNow));
     let refused = drive.step(ChangeEvent::TakenBack);
     assert_eq!(refused, Err(ChangeRefusal::NotNow));
-    assert_eq!(
-        drive.step(ChangeEvent::Kept),
-        Err(ChangeRefusal::NoProbation)
-    );
+    assert_eq!(drive.step(ChangeEvent::Kept), Err(ChangeRefusal::NotNow));
     assert_eq!(drive.status(), before, "nothing is otherwise");
     drive.finish();
     assert_eq!(drive.origins(), ["start", "applied", "applied"]);
@@ -915,8 +920,7 @@ impl Drive {
             }
             Deed::Follow(name, size) => {
                 let to = toggled(&resized(&self.running, size), name);
-                let watch = Watch::Goals(Box::new(goals(0, 0)));
-                self.request_watched(&to, Some(watch), ChangeOrigin::Policy)
+                self.follow(&to, self.machine.is_judging())
             }
             Deed::Lose(device) => self.step(ChangeEvent::LoseRequested(DeviceIndex::new(device))),
             Deed::Lost(device) => {
@@ -1201,6 +1205,61 @@ fn an_operator_keeps_a_policys_change_or_rolls_it_back() {
         assert_eq!(drive.see_goals(10, 50), None);
         assert_eq!(drive.running, now);
     }
+}
+
+#[test]
+fn a_policys_change_is_not_judged_together_with_one_that_was_kept() {
+    let mut drive = Drive::new();
+    drive.follow_load(&toggled(&first(), "a"));
+    drive.step(ChangeEvent::Kept).expect("on probation");
+    let next = toggled(&drive.running, "b");
+    let refused = drive.follow(&next, true);
+    assert_eq!(refused.map_err(|r| r.code()), Err(Code::PlanStale));
+    drive.follow(&next, false).expect("a probation of its own");
+    let kept = drive.step(ChangeEvent::Kept);
+    assert_eq!(kept, Err(ChangeRefusal::NotNow));
+    let before = drive.running.clone();
+    drive.finish();
+    let shown = drive.status().probation.expect("on probation");
+    assert_eq!(shown.fallback, before);
+}
+
+#[test]
+fn a_policys_change_that_fails_leaves_its_last_one_on_probation() {
+    let mut drive = Drive::new();
+    drive.follow_load(&toggled(&first(), "a"));
+    let unwatched = toggled(&drive.running, "b");
+    for is_made in [false, true] {
+        let begun = drive.request(&unwatched, None, ChangeOrigin::Policy);
+        begun.expect("nothing else is under way");
+        if is_made {
+            drive.finish();
+        } else {
+            drive.fail(ApplyError::Worker("told to refuse".into()));
+        }
+        let watches = drive.probation() == Some(ProbationState::Watching);
+        assert_eq!(watches, !is_made);
+    }
+}
+
+#[test]
+fn a_late_rollback_by_a_policy_ends_an_operators_probation() {
+    let mut drive = Drive::new();
+    drive.apply(&resized(&first(), 64), terms(60));
+    let back = drive.request(&first(), None, ChangeOrigin::RolledBack("late".into()));
+    back.expect("goes");
+    assert_eq!(drive.probation(), Some(ProbationState::Kept));
+}
+
+#[test]
+fn one_bad_second_ends_in_a_pass() {
+    let mut evidence = goals(10, 0);
+    evidence.after[3] = goals(1, 50).after[0].clone();
+    let verdict = evidence.verdict();
+    assert_eq!(
+        verdict,
+        JudgeVerdict::Passed(Some("one second was worse".into()))
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use divisi_modelless::policies::{PolicyChoice, TaskDemand};
 use divisi_modelless::quantities::{Accuracy, QueryCost, QueryRate};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
 use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
-use divisi_session::{Command, LiveSession, Session, TaskScaling};
+use divisi_session::{Command, Limited, LiveSession, Session, TaskScaling};
 use divisi_tasks::routing::GoalChooser;
 use divisi_tasks::scaling::{
     BusyGroups, GroupSeen, HostedModels, LiveScaling, ObservedWork, VariantScaler, WorkerCounts,
@@ -348,6 +348,29 @@ fn a_change_by_a_policy_is_undone_and_none_decides_after_it() {
     wait_until("it is back", || served() == 3);
     wait_until("it was seen", || scaling.view().held.is_some());
     assert_eq!(session.snapshot().matrix, changes.running().engine.matrix());
+}
+
+#[test]
+fn the_console_shows_the_probation_of_a_policys_change() {
+    let live = serving(&[SMALL, MIDDLING, WHOLE]);
+    let scaling = LiveScaling::start(Arc::clone(&live), PolicyChoice::Divisi).expect("starts");
+    let mut session = LiveSession::of_changes(Arc::clone(live.changes()), None);
+    let ask = || {
+        let routed = live.follow().route(TaskIndex(0), &QueryGoals::default(), 1);
+        routed.expect("runs").answered(Duration::from_millis(1));
+    };
+    wait_until("a change is on probation", || {
+        (0..5).for_each(|_| ask());
+        session.snapshot().probation.is_some()
+    });
+    let shown = session.snapshot().probation.expect("on probation");
+    assert_eq!(shown.checks[0].what, Limited::Goals);
+    session
+        .command(Command::EndProbation(false))
+        .expect("it can");
+    wait_until("the policy stops", || scaling.view().held.is_some());
+    let served = live.deployment().running().catalogue.entries().len();
+    assert_eq!(served, 3, "what the policy unloaded is back");
 }
 
 #[test]

@@ -180,8 +180,9 @@ impl ChangeLog {
         match origin {
             ChangeOrigin::Undo => self.undo.drop_undo(),
             ChangeOrigin::Redo => self.undo.drop_redo(),
-            _ => {}
+            _ => return,
         }
+        self.follows_policy = false;
     }
 
     /// Records the step that undo takes back.

@@ -196,12 +196,17 @@ impl Changes {
         self.driver.step(ChangeEvent::TakenBack, None).map(drop)
     }
 
-    /// Judges a policy's change by the evidence of another second. Returns `None` if the change is no
-    /// longer on probation.
+    /// Judges a policy's change by the evidence so far. Returns `None` if no such change is on
+    /// probation, or if another change is under way.
     pub fn judge(&self, evidence: GoalEvidence) -> Option<JudgeVerdict> {
         let event = ChangeEvent::GoalsSeen(Box::new(evidence));
         let stepped = self.driver.step(event, None);
         stepped.ok().and_then(|stepped| stepped.verdict)
+    }
+
+    /// Returns whether a policy's change is on probation.
+    pub fn is_judging(&self) -> bool {
+        self.driver.machine.lock().is_judging()
     }
 
     /// Adds a mark to the history.

@@ -19,7 +19,7 @@ use super::host_looks::HostLooks;
 use super::inbox::{ChangeJob, Inbox, PlannedWork};
 use super::judge::{Baseline, JudgeVerdict, Terms};
 use super::machine::ChangeMachine;
-use super::outcomes::Outcomes;
+use super::outcomes::{ChangeMade, Outcomes};
 use super::requests::{ModelChangeState, ModelChangeView, ModelRequests, ModelsChanged};
 
 /// Takes lines for the log: the time, the level and the text. `tracing` receives each line too.
@@ -185,12 +185,16 @@ impl Driver {
 
     /// Tells the machine and the callers the end of a change.
     fn end(&self, began: Instant, before: &Engine, made: Result<Applied, Arc<DeploymentError>>) {
-        let done = |made: &Applied| ModelsChanged {
-            took: began.elapsed(),
-            gap: made.gap,
+        let running = self.deployment.running();
+        let done = |made: &Applied| ChangeMade {
+            changed: ModelsChanged {
+                took: began.elapsed(),
+                gap: made.gap,
+            },
+            serving: running.serving(),
         };
         let outcome = made.as_ref().map(done).map_err(Arc::clone);
-        let now = Arc::clone(&self.deployment.running().engine);
+        let now = Arc::clone(&running.engine);
         let is_other = !std::ptr::eq(&*now, before);
         let event = ChangeEvent::Ended {
             result: made,

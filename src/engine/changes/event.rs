@@ -101,8 +101,13 @@ impl From<&ChangePlan> for PlannedChange {
 pub enum Watch {
     /// By the requests of the engine, until the terms are met or broken.
     Requests(Terms),
-    /// By the goals of queries, with the evidence from before the change.
-    Goals(Box<GoalEvidence>),
+    /// By the goals of queries.
+    Goals {
+        /// The evidence from before the change.
+        evidence: Box<GoalEvidence>,
+        /// Whether the change is judged together with the policy's change on probation.
+        continues: bool,
+    },
 }
 
 /// An event or a request for the machine.
@@ -174,7 +179,7 @@ pub enum ChangeEvent {
         /// Whether other programs took more of the host since the last check than before the change.
         is_disturbed: bool,
     },
-    /// A second passed with the change of a policy on probation.
+    /// A policy has more evidence about its change on probation.
     GoalsSeen(Box<GoalEvidence>),
     /// Nothing changes any more after the change under way.
     Closed,

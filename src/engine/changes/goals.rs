@@ -38,7 +38,7 @@ impl GoalEvidence {
         before.answered + before.failed >= Judge::LEAST
     }
 
-    /// Returns the terms, for display.
+    /// Returns the terms: the length, and the allowed rise of missed goals as that of failures.
     pub(super) fn terms() -> Terms {
         Terms {
             lasts: GoalEvidence::LASTS,
@@ -60,7 +60,10 @@ impl GoalEvidence {
         }
         match self.judge().step(self.counted, &together(&self.after), 0) {
             JudgeVerdict::Failed(_) if self.worse_seconds() < GoalEvidence::WORSE => {
-                JudgeVerdict::Watching
+                match self.counted < GoalEvidence::LASTS {
+                    true => JudgeVerdict::Watching,
+                    false => JudgeVerdict::Passed(Some("one second was worse".to_owned())),
+                }
             }
             JudgeVerdict::Failed(_) if self.excuse.is_some() => {
                 JudgeVerdict::Passed(self.excuse.clone())

@@ -33,7 +33,7 @@ impl ChangeMachine {
             return Actions::new();
         };
         let text = format!("{} lost: {reason}", self.frame.devices[device]);
-        let mut actions = self.interrupt_probation(&text);
+        let mut actions = self.make_way(&text);
         self.log.mark(now, MarkKind::Device, text);
         let work = match self.is_closing {
             true => ChangeWork::Abandon(device),

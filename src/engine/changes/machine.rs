@@ -106,7 +106,7 @@ impl ChangeMachine {
                 in_flight,
                 is_disturbed,
             } => Ok(self.looked(now, &reading, (in_flight, is_disturbed))),
-            ChangeEvent::GoalsSeen(evidence) => Ok(self.goals_seen(&evidence)),
+            ChangeEvent::GoalsSeen(evidence) => Ok(self.goals_seen(now, &evidence)),
             ChangeEvent::Closed => {
                 self.is_closing = true;
                 Ok(Actions::new())
@@ -203,7 +203,7 @@ impl ChangeMachine {
             // The plan was made earlier, and another change came first.
             Some(_) => return Err(ChangeRefusal::UnderWay),
         };
-        let mut actions = match self.continues_probation(&origin, watch.as_ref()) {
+        let mut actions = match self.keeps_probation(&origin, watch.as_ref())? {
             true => Actions::new(),
             false => self.make_way(&origin.to_string()),
         };
@@ -367,7 +367,7 @@ impl ChangeMachine {
             let latency = change.latency.take().filter(|l| l.summary.count > 0);
             self.latency_before = latency.map(|l| *l);
         }
-        self.watch(now, &change, old);
+        actions.extend(self.watch(now, &change, old));
         let took = now.saturating_sub(change.began);
         let change_of = (&diff, &new.matrix.frame().members[..]);
         actions.extend(info(done(change_of, &change.origin, (took, gap))));

@@ -14,15 +14,18 @@ use super::control::{Changes, RequestedAs};
 use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, Watch};
 use super::goals::GoalEvidence;
 use super::judge::Terms;
+use super::outcomes::ChangeMade;
 use super::requests::{ModelChangeState, ModelsChanged, refused};
 
 /// How a policy that follows the load makes a change.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyChange {
-    /// The setup on which the policy decided, or `None` if the change suits any setup.
+    /// The number of what served when the policy decided, or `None` if the change suits any setup.
     pub decided_on: Option<ServingNumber>,
-    /// The queries before the change, or `None` for no probation.
+    /// The queries so far, or `None` for no probation.
     pub watch: Option<GoalEvidence>,
+    /// Whether the change is judged together with the policy's change on probation.
+    pub continues: bool,
     /// Why the policy rolls back its last change, or `None` for a new change.
     pub rolls_back: Option<String>,
 }
@@ -76,7 +79,8 @@ impl Changes {
     }
 
     /// Serves `entries`, placed by `matrix`, for a policy that follows the load. Waits until they
-    /// serve. Returns `false` if these models already run with this matrix.
+    /// serve. Returns the number of what serves then, or `None` if these models already run with this
+    /// matrix.
     ///
     /// # Errors
     /// The models do not form a catalogue, the matrix does not match them, they do not fit next to
@@ -87,7 +91,7 @@ impl Changes {
         entries: &[NewEntry],
         matrix: &Matrix,
         change: PolicyChange,
-    ) -> Result<bool, ChangeRefusal> {
+    ) -> Result<Option<ServingNumber>, ChangeRefusal> {
         let _turn = self.turn.lock();
         let plan = |deployment: &Deployment, _: &[ModelCopy]| {
             let plan = deployment.plan_served(entries.to_vec(), matrix.clone())?;
@@ -102,10 +106,12 @@ impl Changes {
             Some(why) => ChangeOrigin::RolledBack(why.clone()),
             None => ChangeOrigin::Policy,
         };
-        let watch = change.watch.clone();
-        let watch = watch.map(|evidence| Watch::Goals(Box::new(evidence)));
+        let watch = change.watch.clone().map(|evidence| Watch::Goals {
+            evidence: Box::new(evidence),
+            continues: change.continues,
+        });
         let made = self.make_planned(plan, RequestedAs { watch, origin })?;
-        Ok(made.is_some())
+        Ok(made.map(|made| made.serving))
     }
 
     /// Plans a change of the models: the resulting models, columns and memory. Changes nothing.
@@ -132,7 +138,8 @@ impl Changes {
             Some(change) => ChangeOrigin::Models(change.clone()),
             None => ChangeOrigin::Applied,
         };
-        self.make_for(RequestedAs::unwatched(origin), plan, handover)
+        let made = self.make_for(RequestedAs::unwatched(origin), plan, handover)?;
+        Ok(made.changed)
     }
 
     fn make_for(
@@ -140,25 +147,19 @@ impl Changes {
         how: RequestedAs,
         plan: ChangePlan,
         handover: Handover,
-    ) -> Result<ModelsChanged, ChangeRefusal> {
+    ) -> Result<ChangeMade, ChangeRefusal> {
         let number = self.begin(plan, handover, how)?;
         Ok(self.driver.outcomes.wait(number)?)
     }
 
     /// Makes a change of the models and waits for its end. Returns `None` if the models are already
     /// served.
-    fn make_change(
-        &self,
-        change: &CatalogueChange,
-    ) -> Result<Option<ModelsChanged>, ChangeRefusal> {
+    fn make_change(&self, change: &CatalogueChange) -> Result<Option<ChangeMade>, ChangeRefusal> {
         let _turn = self.turn.lock();
         self.make_in_turn(change)
     }
 
-    fn make_in_turn(
-        &self,
-        change: &CatalogueChange,
-    ) -> Result<Option<ModelsChanged>, ChangeRefusal> {
+    fn make_in_turn(&self, change: &CatalogueChange) -> Result<Option<ChangeMade>, ChangeRefusal> {
         self.ask_again(change);
         let plan =
             |deployment: &Deployment, held: &[ModelCopy]| deployment.plan_models(change, held);
@@ -177,7 +178,7 @@ impl Changes {
         &self,
         plan: impl Fn(&Deployment, &[ModelCopy]) -> Result<ChangePlan, DeploymentError>,
         how: RequestedAs,
-    ) -> Result<Option<ModelsChanged>, ChangeRefusal> {
+    ) -> Result<Option<ChangeMade>, ChangeRefusal> {
         let mut refused = ChangeRefusal::UnderWay;
         for _ in 0..MOST_PLANS {
             let held = self.held_off();
@@ -304,7 +305,7 @@ impl Changes {
         let number = self.request(&change, ModelChangeState::UnderWay(Handover::Beside))?;
         self.spawn(number, move |changes| {
             let state = match changes.make_change(&change) {
-                Ok(Some(done)) => ModelChangeState::Done(done),
+                Ok(Some(made)) => ModelChangeState::Done(made.changed),
                 Ok(None) => ModelChangeState::Nothing,
                 Err(refusal) => refused(refusal),
             };

@@ -3,13 +3,22 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar};
 
-use crate::deployment::DeploymentError;
+use crate::deployment::{DeploymentError, ServingNumber};
 use crate::serving::Leaf;
 
 use super::requests::ModelsChanged;
 
-/// The times of a change, or its error.
-pub(super) type ChangeOutcome = Result<ModelsChanged, Arc<DeploymentError>>;
+/// A change that was made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChangeMade {
+    /// Its times.
+    pub(super) changed: ModelsChanged,
+    /// The number of what serves since then.
+    pub(super) serving: ServingNumber,
+}
+
+/// A change that was made, or its error.
+pub(super) type ChangeOutcome = Result<ChangeMade, Arc<DeploymentError>>;
 
 /// The number of outcomes to keep. Few callers wait, because they make their changes in turn.
 const MOST: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::deployment::Handover;
+use crate::deployment::{DeploymentError, Handover};
 use crate::serving::{LogLevel, Setup};
 use divisi_model::metrics::Reading;
 
@@ -88,6 +88,7 @@ impl RequestTrial {
             return JudgeVerdict::Passed(Some(DISTURBED.to_owned()));
         }
         let counted = now.at.saturating_sub(self.skipped);
+        view.counted = counted.saturating_sub(view.since);
         self.judge.step(counted, &after, in_flight)
     }
 }
@@ -107,6 +108,8 @@ impl RunningProbation {
             view: Probation {
                 terms,
                 since: now,
+                counted: Duration::ZERO,
+                ended: None,
                 state: ProbationState::Watching,
                 before: measured,
                 after: Measured::default(),
@@ -118,16 +121,14 @@ impl RunningProbation {
     }
 
     /// Begins the probation of a policy's change at `now`.
-    fn of_goals(
-        evidence: &GoalEvidence,
-        (fallback, handover): (Setup, Handover),
-        now: Duration,
-    ) -> Self {
-        let mut probation = RunningProbation {
+    fn of_goals((fallback, handover): (Setup, Handover), now: Duration) -> Self {
+        RunningProbation {
             handover,
             view: Probation {
                 terms: GoalEvidence::terms(),
                 since: now,
+                counted: Duration::ZERO,
+                ended: None,
                 state: ProbationState::Watching,
                 before: Measured::default(),
                 after: Measured::default(),
@@ -135,15 +136,14 @@ impl RunningProbation {
                 fallback,
             },
             requests: None,
-        };
-        probation.shows(evidence);
-        probation
+        }
     }
 
     fn shows(&mut self, evidence: &GoalEvidence) {
         self.view.before = finished(&evidence.before);
         self.view.after = finished(&evidence.after);
         self.view.checks = evidence.checks();
+        self.view.counted = evidence.counted;
     }
 
     /// Returns whether the probation is still running.
@@ -172,22 +172,42 @@ fn finished(queries: &[Reading]) -> Measured {
 }
 
 impl ChangeMachine {
-    /// Returns whether a change leaves the running probation as it is: it rolls back a change of a
-    /// policy, or it is the policy's next change, which is judged together with the earlier ones.
-    pub(super) fn continues_probation(&self, origin: &ChangeOrigin, watch: Option<&Watch>) -> bool {
+    /// Returns whether a requested change leaves the probation of a policy's change as it is. The
+    /// policy's next change is judged together with it or ends it once it is made, and a rollback
+    /// shows why the change failed.
+    ///
+    /// # Errors
+    /// The change is to be judged together with one that is no longer on probation.
+    pub(super) fn keeps_probation(
+        &self,
+        origin: &ChangeOrigin,
+        watch: Option<&Watch>,
+    ) -> Result<bool, ChangeRefusal> {
+        let watches_goals = self.is_judging();
         match (origin, watch) {
-            (ChangeOrigin::RolledBack(_), _) => true,
-            (ChangeOrigin::Policy, Some(Watch::Goals(_))) => self.watched_goals().is_some(),
-            _ => false,
+            (
+                _,
+                Some(Watch::Goals {
+                    continues: true, ..
+                }),
+            ) if !watches_goals => Err(DeploymentError::Stale.into()),
+            (_, Some(Watch::Goals { continues, .. })) => Ok(*continues),
+            (ChangeOrigin::Policy, None) => Ok(watches_goals),
+            (ChangeOrigin::RolledBack(_), None) => {
+                let probation = self.probation.as_ref();
+                Ok(probation.is_some_and(|p| p.requests.is_none()))
+            }
+            _ => Ok(false),
         }
     }
 
-    fn watched_goals(&self) -> Option<&RunningProbation> {
-        self.probation.as_ref().filter(|p| p.watches_goals())
+    /// Returns whether a policy's change is on probation.
+    pub fn is_judging(&self) -> bool {
+        self.probation.as_ref().is_some_and(|p| p.watches_goals())
     }
 
     /// Begins the probation of a change from `old`, or goes on with that of a policy's changes.
-    pub(super) fn watch(&mut self, now: Duration, change: &UnderWay, old: Setup) {
+    pub(super) fn watch(&mut self, now: Duration, change: &UnderWay, old: Setup) -> Actions {
         let fallback = (old, change.handover);
         match (&change.watch, &change.baseline) {
             (Some(Watch::Requests(terms)), Some(before)) => {
@@ -197,18 +217,23 @@ impl ChangeMachine {
                     *terms, &before, measured, fallback, now,
                 ));
             }
-            (Some(Watch::Goals(evidence)), _) => {
+            (Some(Watch::Goals { evidence, .. }), _) => {
                 let running = self.probation.take().filter(|p| p.watches_goals());
-                let mut probation =
-                    running.unwrap_or_else(|| RunningProbation::of_goals(evidence, fallback, now));
+                let begun = || RunningProbation::of_goals(fallback, now);
+                let mut probation = running.unwrap_or_else(begun);
                 probation.shows(evidence);
                 self.probation = Some(probation);
             }
+            (None, _) if change.origin == ChangeOrigin::Policy => {
+                return self.make_way(&change.origin.to_string());
+            }
             _ => {}
         }
+        Actions::new()
     }
 
     pub(super) fn kept(&mut self) -> Result<Actions, ChangeRefusal> {
+        self.fallback()?;
         match self.end_probation(ProbationState::Kept) {
             true => Ok(info("probation ended: change kept".into())),
             false => Err(ChangeRefusal::NoProbation),
@@ -271,11 +296,11 @@ impl ChangeMachine {
         };
         match trial.check(view, reading, load, &self.log) {
             JudgeVerdict::Watching => self.next_look(now).into_iter().collect(),
-            JudgeVerdict::Passed(remark) => passed(view, remark),
+            JudgeVerdict::Passed(remark) => passed(view, now, remark),
             JudgeVerdict::Failed(why) => {
                 let fallback = Box::new(view.fallback.clone());
                 let text = format!("probation failed: {why}; restoring the previous setup");
-                view.state = ProbationState::Failed(why.clone());
+                view.ends(now, ProbationState::Failed(why.clone()));
                 let log = ChangeAction::Log(LogLevel::Warn, text);
                 vec![log, self.restore(now, why, fallback)]
             }
@@ -284,7 +309,7 @@ impl ChangeMachine {
 
     /// Judges a policy's change by its queries. Without a running probation of such a change, there
     /// is no verdict.
-    pub(super) fn goals_seen(&mut self, evidence: &GoalEvidence) -> Actions {
+    pub(super) fn goals_seen(&mut self, now: Duration, evidence: &GoalEvidence) -> Actions {
         let is_free = self.under_way.is_none() && !self.is_closing;
         let watched = self.probation.as_mut();
         let Some(watched) = watched.filter(|p| is_free && p.watches_goals()) else {
@@ -294,9 +319,9 @@ impl ChangeMachine {
         let verdict = evidence.verdict();
         let mut actions = match &verdict {
             JudgeVerdict::Watching => Actions::new(),
-            JudgeVerdict::Passed(remark) => passed(&mut watched.view, remark.clone()),
+            JudgeVerdict::Passed(remark) => passed(&mut watched.view, now, remark.clone()),
             JudgeVerdict::Failed(why) => {
-                watched.view.state = ProbationState::Failed(why.clone());
+                watched.view.ends(now, ProbationState::Failed(why.clone()));
                 let text = format!("probation failed: {why}; the policy rolls its change back");
                 vec![ChangeAction::Log(LogLevel::Warn, text)]
             }
@@ -317,8 +342,8 @@ impl ChangeMachine {
     }
 }
 
-fn passed(view: &mut Probation, remark: Option<String>) -> Actions {
-    view.state = ProbationState::Passed;
+fn passed(view: &mut Probation, now: Duration, remark: Option<String>) -> Actions {
+    view.ends(now, ProbationState::Passed);
     let remark = remark.map(|r| format!(", though {r}")).unwrap_or_default();
     info(format!("probation passed{remark}"))
 }

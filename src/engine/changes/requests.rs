@@ -145,7 +145,7 @@ impl ModelRequests {
     ) -> Option<ModelChangeView> {
         self.made_by.take_if(|made_by| *made_by == change)?;
         let state = match outcome {
-            Ok(done) => ModelChangeState::Done(*done),
+            Ok(made) => ModelChangeState::Done(made.changed),
             Err(error) => refused(error.clone().into()),
         };
         let view = self.view.as_mut()?;

@@ -11,7 +11,7 @@ use divisi_model::setup::SetupDiff;
 
 use super::change_log::{HistoryEntry, Mark, Measured, changed_entries};
 use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal, Watch};
-use super::judge::{Baseline, Check, Terms};
+use super::judge::{Baseline, Check, Limited, Terms};
 use super::machine::ChangeMachine;
 use super::requests::ModelChangeView;
 
@@ -81,16 +81,32 @@ pub struct Probation {
     pub terms: Terms,
     /// The start of the probation, after the engine's start.
     pub since: Duration,
+    /// The comparable time so far. The probation ends when it reaches the length of the terms.
+    pub counted: Duration,
+    /// When the verdict was given, after the engine's start, or `None` without a verdict.
+    pub ended: Option<Duration>,
     /// The state of the probation.
     pub state: ProbationState,
-    /// The figures of the previous setup.
+    /// The figures of the previous setup. Of a policy's change, only the affected queries are counted.
     pub before: Measured,
     /// The figures of the new setup so far.
     pub after: Measured,
     /// The state of each limit. Empty without a baseline to compare with.
     pub checks: Vec<Check>,
-    /// The setup to restore if the probation fails.
+    /// The setup to restore if the probation fails. A policy may keep a part of its change.
     pub fallback: Setup,
+}
+
+impl Probation {
+    /// Returns whether the change is a policy's, which rolls it back itself and tries again if that
+    /// is refused.
+    pub fn is_of_policy(&self) -> bool {
+        self.checks.iter().any(|check| check.what == Limited::Goals)
+    }
+
+    pub(super) fn ends(&mut self, now: Duration, state: ProbationState) {
+        (self.ended, self.state) = (Some(now), state);
+    }
 }
 
 /// The state of a probation.
@@ -100,7 +116,8 @@ pub enum ProbationState {
     Watching,
     /// The probation passed and the setup stays.
     Passed,
-    /// The probation failed, and the setup is being or was rolled back; holds the reason.
+    /// The probation failed, and the setup is being or was rolled back; holds the reason. A policy
+    /// rolls its change back itself.
     Failed(String),
     /// An operator ended the probation and kept the change.
     Kept,

@@ -80,7 +80,7 @@ pub struct Deployment {
     known: SharedLeaf<Vec<ModelStatus>>,
     /// Remarks of the source that have not been taken yet.
     notices: Leaf<Vec<String>>,
-    /// Whether retiring engines have to hurry.
+    /// Whether retiring engines have to hurry, and warm-ups end.
     leaving: Arc<AtomicBool>,
     observers: Observers,
 }
@@ -284,7 +284,8 @@ impl Deployment {
         self.observers.add(observer);
     }
 
-    /// Limits the time of retiring engines to that of a shutdown, because the operator is leaving.
+    /// Limits the time of retiring engines to that of a shutdown and ends warm-ups, because the operator
+    /// is leaving.
     pub fn leave(&self) {
         self.leaving.store(true, Ordering::Release);
     }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::serving::{ApplyStep, Setup};
@@ -38,6 +39,16 @@ enum Switched {
 struct NextEngine<'a> {
     models: &'a NextModels,
     setup: &'a Setup,
+    /// Whether a lost device goes first. The caller then plans again.
+    yields: bool,
+}
+
+/// How a plan is applied.
+#[derive(Clone, Copy)]
+struct HowApplied {
+    handover: Handover,
+    /// See [`NextEngine::yields`].
+    yields: bool,
 }
 
 impl Deployment {
@@ -45,12 +56,27 @@ impl Deployment {
     /// each step of changed workers. The copies `held` stay out.
     ///
     /// # Errors
-    /// Something else runs than when the plan was made, the engines do not fit side by side, or the
-    /// new engine or a worker does not start. The previous setup serves.
+    /// Something else runs than when the plan was made, a lost device has to be evacuated first, the
+    /// engines do not fit side by side, or the new engine or a worker does not start. The previous
+    /// setup serves.
     pub(crate) fn apply(
         &self,
         plan: ChangePlan,
         handover: Handover,
+        held: &[ModelCopy],
+        watch: &mut dyn FnMut(ApplyStep),
+    ) -> Result<Applied, DeploymentError> {
+        let how = HowApplied {
+            handover,
+            yields: true,
+        };
+        self.apply_as(plan, how, held, watch)
+    }
+
+    fn apply_as(
+        &self,
+        plan: ChangePlan,
+        how: HowApplied,
         held: &[ModelCopy],
         watch: &mut dyn FnMut(ApplyStep),
     ) -> Result<Applied, DeploymentError> {
@@ -67,7 +93,7 @@ impl Deployment {
                 return Err(DeploymentError::Stale);
             };
             let (change, read) = (models.change.clone(), models.state.clone());
-            match self.try_apply(wanted, &plan.new, *models, handover)? {
+            match self.try_apply(wanted, &plan.new, *models, how)? {
                 Switched::To(applied) => return Ok(applied),
                 Switched::Cold => {
                     let again = self.plan_again(wanted, (change, &plan.new), read.as_ref(), held);
@@ -100,7 +126,12 @@ impl Deployment {
                     true => Handover::Beside,
                     false => handover,
                 };
-                self.apply(plan, handover, &[], watch)
+                let how = HowApplied {
+                    handover,
+                    // A rollback is not planned again.
+                    yields: false,
+                };
+                self.apply_as(plan, how, &[], watch)
             }
         }
     }
@@ -136,7 +167,7 @@ impl Deployment {
         wanted: &mut WantedNames,
         setup: &Setup,
         plan: ModelsPlan,
-        handover: Handover,
+        how: HowApplied,
     ) -> Result<Switched, DeploymentError> {
         let running = self.running();
         if plan.from != running.number {
@@ -148,8 +179,9 @@ impl Deployment {
             let next = NextEngine {
                 models: &models,
                 setup,
+                yields: how.yields,
             };
-            applied = match self.switch(wanted, &running, &next, handover)? {
+            applied = match self.switch(wanted, &running, &next, how.handover)? {
                 Switched::To(applied) => applied,
                 Switched::Cold => return Ok(Switched::Cold),
             };
@@ -180,7 +212,8 @@ impl Deployment {
         if let Some(retiring) = wanted.retiring.take() {
             let faults = running.engine.faults();
             let late = || self.note(LATE.to_owned());
-            wanted.retiring = retiring.wait(late, || faults.is_loss_awaited());
+            let gives_up = || next.yields && faults.is_loss_awaited();
+            wanted.retiring = retiring.wait(late, gives_up);
             if wanted.retiring.is_some() {
                 // A lost device does not wait for the old answers.
                 return Err(DeploymentError::Stale);
@@ -247,6 +280,9 @@ impl Deployment {
         running: &Arc<Generation>,
         next: &NextEngine<'_>,
     ) -> Result<Applied, DeploymentError> {
+        if self.leaving.load(Ordering::Acquire) {
+            return Err(DeploymentError::Ending);
+        }
         // Read now, because the policy changes while the engine ends.
         let ran = running.engine.setup();
         self.observers.tell(|one| one.between(true));

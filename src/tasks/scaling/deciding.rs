@@ -190,6 +190,8 @@ impl ScalingThread {
         self.scaler = VariantScaler::new(tasks, self.scaler.choice(), devices, &hosted);
         (self.busy, self.seen) = (BusyGroups::default(), Vec::new());
         self.known = running.serving();
+        let evidence = self.evidence.forget("the tasks were registered again");
+        evidence.map(|evidence| live.changes().judge(evidence));
         self.evidence = ChangeEvidence::default();
         (self.failed, self.shares_since) = (None, None);
         scaling.state.lock().take_over(router, devices);
@@ -257,7 +259,7 @@ impl ScalingThread {
         }
         if let Some(choice) = asked {
             self.scaler.choose(choice);
-            let evidence = self.evidence.forget();
+            let evidence = self.evidence.forget("another policy was chosen");
             evidence.map(|evidence| scaling.router.changes().judge(evidence));
             (self.failed, self.shares_since) = (None, None);
         }
@@ -303,10 +305,14 @@ impl ScalingThread {
             before: &before,
             after: &wanted,
         };
+        if !scaling.router.changes().is_judging() {
+            self.evidence.end_trial();
+        }
         let trial = self.evidence.trial(self.scaler.catalog(), change);
         let how = PolicyChange {
-            decided_on: Some(running.serving()),
+            decided_on: Some(self.known),
             watch: trial.as_ref().map(ChangeTrial::evidence),
+            continues: self.evidence.is_on_trial(),
             rolls_back: None,
         };
         if self.change(scaling, running, Decided { wanted, what, how }) {
@@ -324,9 +330,9 @@ impl ScalingThread {
         let router = scaling.router.router();
         let what = words::difference(router.tasks(), self.scaler.hosted(), before);
         let how = PolicyChange {
-            decided_on: Some(running.serving()),
-            watch: None,
+            decided_on: Some(self.known),
             rolls_back: Some(why.clone()),
+            ..PolicyChange::default()
         };
         let back = Decided {
             wanted: before.clone(),
@@ -349,15 +355,15 @@ impl ScalingThread {
         let served = serve(&scaling.router, running, &wanted, how);
         let now = router.now();
         match &served {
-            Ok(_) => {
+            Ok(serving) => {
                 self.scaler.applied(now, wanted);
-                self.known = scaling.router.deployment().running().serving();
+                self.known = serving.unwrap_or(self.known);
             }
             Err(_) => self.scaler.refused(now),
         }
         // If the members and batch sizes are the same, the running setup stays.
-        let shares_alone = matches!(served, Ok(false));
-        let is_served = served == Ok(true);
+        let shares_alone = matches!(served, Ok(None));
+        let is_served = matches!(served, Ok(Some(_)));
         let change = ScalingChange {
             at: running.engine.telemetry().now(),
             policy: self.scaler.choice().name().to_owned(),
@@ -391,13 +397,14 @@ impl ScalingThread {
     }
 }
 
-/// Applies instances to a deployment. Returns whether the running setup changed.
+/// Applies instances to a deployment. Returns the number of the new setup, or `None` if the running
+/// one stays.
 fn serve(
     router: &LiveRouter,
     running: &Generation,
     wanted: &HostedInstances,
     how: PolicyChange,
-) -> Result<bool, String> {
+) -> Result<Option<ServingNumber>, String> {
     let (deployment, current) = (router.deployment(), router.router());
     let (tasks, devices) = (current.tasks(), running.engine.devices());
     let arranged = HostedModels::new(tasks, deployment.name(), wanted, devices);

@@ -132,7 +132,7 @@ impl ChangeEvidence {
         Some(evidence)
     }
 
-    /// Takes the verdict on the evidence, or `None` if the change is no longer on probation. Returns
+    /// Takes the verdict on the evidence, or `None` if there is none any more. Returns
     /// the change to roll back if it did worse. It is then barred, except for variants that alone
     /// meet the goals of queries.
     pub fn judged(&mut self, now: Duration, verdict: Option<JudgeVerdict>) -> Option<FailedChange> {
@@ -140,10 +140,24 @@ impl ChangeEvidence {
             Some(JudgeVerdict::Watching) => None,
             Some(JudgeVerdict::Failed(why)) => self.fail(now, why),
             Some(JudgeVerdict::Passed(_)) | None => {
-                self.trial = None;
+                let trial = self.trial.take();
+                if trial.is_some_and(|trial| trial.fallback.is_none()) {
+                    // They are not the usual ones if the change did worse.
+                    self.seconds.clear();
+                }
                 None
             }
         }
+    }
+
+    /// Returns whether a change is on probation.
+    pub fn is_on_trial(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// Ends the trial of a change that is no longer on probation: an operator keeps it.
+    pub fn end_trial(&mut self) {
+        self.trial = None;
     }
 
     /// Lifts bars against the evidence of a second: a barred variant alone meets the goals of
@@ -177,13 +191,13 @@ impl ChangeEvidence {
         self.seconds.clear();
     }
 
-    /// Forgets the change on probation and the rolled back ones: the policy has changed. Returns the
-    /// evidence that ends the probation.
-    pub fn forget(&mut self) -> Option<GoalEvidence> {
+    /// Forgets the change on probation and the rolled back ones, for a reason such as another policy.
+    /// Returns the evidence that ends the probation.
+    pub fn forget(&mut self, why: &str) -> Option<GoalEvidence> {
         self.aftermath = None;
         self.barred = BarredChanges::default();
         self.trial.take().map(|trial| GoalEvidence {
-            unclear: Some("another policy was chosen".to_owned()),
+            unclear: Some(why.to_owned()),
             ..trial.evidence()
         })
     }
@@ -276,7 +290,7 @@ impl ChangeTrial {
             unclear: self.has_more_load(),
             excuse: match self.fallback {
                 Some(_) => None,
-                None => Some("queries need all that it loaded".to_owned()),
+                None => Some("nothing of it can be rolled back".to_owned()),
             },
         }
     }

@@ -146,12 +146,17 @@ fn retired(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     })
 }
 
-/// Returns the lint for a setup that was rolled back because its probation failed.
+/// Returns the lint for a setup whose probation failed.
 fn failed(shown: &Snapshot) -> Option<Lint> {
-    match &shown.probation.as_ref()?.state {
-        ProbationState::Failed(why) => Some((format!("rolled back: {why}"), &[LOG, LATENCY])),
-        _ => None,
-    }
+    let probation = shown.probation.as_ref()?;
+    let ProbationState::Failed(why) = &probation.state else {
+        return None;
+    };
+    let outcome = match probation.is_of_policy() {
+        true => "a policy's change failed",
+        false => "rolled back",
+    };
+    Some((format!("{outcome}: {why}"), &[LOG, LATENCY]))
 }
 
 /// Other programs or machines take time of the cores. This comes before slow requests, which it may

@@ -57,35 +57,38 @@ fn watched(model: &Model, brief: bool) -> Vec<HeaderPiece> {
 /// Returns `on probation, 12 s left: p99 ≤ ×1.2`, or the outcome.
 fn probation(model: &Model, brief: bool) -> Option<HeaderPiece> {
     let probation = model.snapshot.probation.as_ref()?;
-    let recent = model.snapshot.now < ends(probation).saturating_add(SAID);
+    let since_end = probation
+        .ended
+        .map(|at| model.snapshot.now.saturating_sub(at));
+    let recent = since_end.is_some_and(|time| time < SAID);
     match &probation.state {
         ProbationState::Watching if brief && !probation.checks.is_empty() => {
-            let left = format::seconds(left(model, probation));
+            let left = format::seconds(left(probation));
             Some((format!("probation {left:>4}"), Role::Warn))
         }
         ProbationState::Watching => watching(model).map(|text| (text, Role::Warn)),
         ProbationState::Failed(_) if recent => {
             let grave = Severity::Warning;
-            Some((format!("{} rolled back", grave.sign()), Role::from(grave)))
+            let outcome = match probation.is_of_policy() {
+                true => "a policy's change failed",
+                false => "rolled back",
+            };
+            Some((format!("{} {outcome}", grave.sign()), Role::from(grave)))
         }
         ProbationState::Passed if recent => Some(("✓ probation passed".to_owned(), Role::Good)),
         ProbationState::Failed(_) | ProbationState::Passed | ProbationState::Kept => None,
     }
 }
 
-fn ends(probation: &Probation) -> Duration {
-    probation.since.saturating_add(probation.terms.lasts)
-}
-
-fn left(model: &Model, probation: &Probation) -> Duration {
-    ends(probation).saturating_sub(model.snapshot.now)
+fn left(probation: &Probation) -> Duration {
+    probation.terms.lasts.saturating_sub(probation.counted)
 }
 
 /// Returns the running probation: `on probation, 12 s left: p99 ≤ ×1.2`.
 pub(crate) fn watching(model: &Model) -> Option<String> {
     let probation = model.snapshot.probation.as_ref();
     let probation = probation.filter(|p| p.state == ProbationState::Watching)?;
-    let left = format::seconds(left(model, probation));
+    let left = format::seconds(left(probation));
     let left = format!("on probation, {left:>4} left");
     // Without a comparison, only the limits can be shown.
     Some(match probation.checks.as_slice() {
