@@ -395,7 +395,12 @@ fn a_probation_counts_down() {
         assert!(shown.contains(part), "{part} in\n{shown}");
     }
     is(&bench, "", "on probation", Role::Warn);
-    let state = |state| move |s: &mut Snapshot| s.probation.as_mut().unwrap().state = state;
+    let state = |state| {
+        move |s: &mut Snapshot| {
+            let probation = s.probation.as_mut().unwrap();
+            (probation.state, probation.ended) = (state, Some(s.now));
+        }
+    };
     bench.show(state(ProbationState::Failed("p99 ×2.1".into())));
     is(&bench, "", "! rolled back", Role::Warn);
     let header = |bench: &Bench| bench.text().lines().take(2).collect::<String>();

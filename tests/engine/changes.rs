@@ -6,7 +6,7 @@ use std::time::Duration;
 use divisi_engine::changes::{
     Baseline, ChangeAction, ChangeEvent, ChangeMachine, ChangeOrigin, ChangeRefusal, ChangeStatus,
     ChangeWork, GoalEvidence, JudgeVerdict, MarkKind, PlannedChange, ProbationState, ReloadState,
-    Terms, Watch,
+    Terms, WatchedBy,
 };
 use divisi_engine::deployment::{Applied, CatalogueChange, DeploymentError, Handover};
 use divisi_engine::serving::{ApplyError, ApplyStep, NoFallback, PlanError, SettingChange, Setup};
@@ -135,13 +135,13 @@ impl Drive {
         terms: Option<Terms>,
         origin: ChangeOrigin,
     ) -> Result<(), ChangeRefusal> {
-        self.request_watched(to, terms.map(Watch::Requests), origin)
+        self.request_watched(to, terms.map(WatchedBy::Requests), origin)
     }
 
     fn request_watched(
         &mut self,
         to: &Setup,
-        watch: Option<Watch>,
+        watch: Option<WatchedBy>,
         origin: ChangeOrigin,
     ) -> Result<(), ChangeRefusal> {
         let change = self.plan(to);
@@ -154,7 +154,7 @@ impl Drive {
 
     /// A policy requests a change and watches its queries.
     fn follow(&mut self, to: &Setup, continues: bool) -> Result<(), ChangeRefusal> {
-        let watch = Watch::Goals {
+        let watch = WatchedBy::Goals {
             evidence: Box::new(goals(0, 0)),
             continues,
         };

@@ -10,7 +10,7 @@ use divisi_runtime::lock::Ranked;
 
 use super::change_log::MarkKind;
 use super::driver::{ChangeJournal, Driver, may_lose_devices};
-use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, PlannedChange, Watch};
+use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, PlannedChange, WatchedBy};
 use super::goals::GoalEvidence;
 use super::judge::{JudgeVerdict, Terms};
 use super::status::ChangeStatus;
@@ -29,7 +29,7 @@ pub struct Changes {
 /// The origin of a requested change, and how its probation is watched.
 #[derive(Clone, Debug)]
 pub(super) struct RequestedAs {
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<WatchedBy>,
     pub(super) origin: ChangeOrigin,
 }
 
@@ -89,7 +89,7 @@ impl Changes {
         origin: ChangeOrigin,
     ) -> Result<(), ChangeRefusal> {
         let plan = self.plan(setup)?;
-        let watch = terms.map(Watch::Requests);
+        let watch = terms.map(WatchedBy::Requests);
         self.begin(plan, Handover::Beside, RequestedAs { watch, origin })?;
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Changes {
         handover: Handover,
         RequestedAs { watch, origin }: RequestedAs,
     ) -> Result<u64, ChangeRefusal> {
-        if let Some(Watch::Requests(terms)) = &watch {
+        if let Some(WatchedBy::Requests(terms)) = &watch {
             terms.check().map_err(ChangeRefusal::Terms)?;
         }
         let change = Box::new(PlannedChange {

@@ -98,7 +98,7 @@ impl From<&ChangePlan> for PlannedChange {
 
 /// How the probation of a change is watched.
 #[derive(Clone, Debug)]
-pub enum Watch {
+pub enum WatchedBy {
     /// By the requests of the engine, until the terms are met or broken.
     Requests(Terms),
     /// By the goals of queries.
@@ -118,7 +118,7 @@ pub enum ChangeEvent {
         /// The change.
         change: Box<PlannedChange>,
         /// How its probation is watched, or `None` for no probation.
-        watch: Option<Watch>,
+        watch: Option<WatchedBy>,
         /// The origin of the change.
         origin: ChangeOrigin,
     },

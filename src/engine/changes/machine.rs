@@ -18,7 +18,7 @@ use divisi_runtime::device::DeviceIndex;
 
 use super::change_log::{ChangeLog, MadeChange};
 use super::event::{
-    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange, Watch,
+    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange, WatchedBy,
 };
 use super::judge::{Baseline, Terms};
 use super::probation::RunningProbation;
@@ -176,7 +176,7 @@ impl ChangeMachine {
     /// `None` without terms.
     pub fn baseline_wanted(&self) -> Option<(Terms, &Reading)> {
         match self.under_way.as_ref()?.watch {
-            Some(Watch::Requests(terms)) => Some((terms, self.log.since())),
+            Some(WatchedBy::Requests(terms)) => Some((terms, self.log.since())),
             _ => None,
         }
     }
@@ -185,7 +185,7 @@ impl ChangeMachine {
         &mut self,
         now: Duration,
         planned: PlannedChange,
-        watch: Option<Watch>,
+        watch: Option<WatchedBy>,
         origin: ChangeOrigin,
     ) -> Result<Actions, ChangeRefusal> {
         self.check_current(&planned)?;

@@ -25,7 +25,7 @@ pub use change_log::{HistoryEntry, Mark, MarkKind, Measured};
 pub use control::Changes;
 pub use driver::ChangeJournal;
 pub use event::{
-    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange, Watch,
+    ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork, PlannedChange, WatchedBy,
 };
 pub use goals::{GoalEvidence, missed_share, together};
 pub use judge::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};

@@ -11,7 +11,7 @@ use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::{ModelCopy, NewEntry};
 
 use super::control::{Changes, RequestedAs};
-use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, Watch};
+use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, WatchedBy};
 use super::goals::GoalEvidence;
 use super::judge::Terms;
 use super::outcomes::ChangeMade;
@@ -106,7 +106,7 @@ impl Changes {
             Some(why) => ChangeOrigin::RolledBack(why.clone()),
             None => ChangeOrigin::Policy,
         };
-        let watch = change.watch.clone().map(|evidence| Watch::Goals {
+        let watch = change.watch.clone().map(|evidence| WatchedBy::Goals {
             evidence: Box::new(evidence),
             continues: change.continues,
         });
@@ -267,7 +267,7 @@ impl Changes {
         let state = ModelChangeState::UnderWay(handover);
         let (change, plan) = requests.take_plan(number, state)?;
         let how = RequestedAs {
-            watch: terms.map(Watch::Requests),
+            watch: terms.map(WatchedBy::Requests),
             origin: ChangeOrigin::Models(change.clone()),
         };
         match self.begin(plan.clone(), handover, how) {

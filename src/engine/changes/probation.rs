@@ -7,7 +7,7 @@ use crate::serving::{LogLevel, Setup};
 use divisi_model::metrics::Reading;
 
 use super::change_log::{ChangeLog, Measured};
-use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal, ChangeWork, Watch};
+use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal, ChangeWork, WatchedBy};
 use super::goals::{GoalEvidence, together};
 use super::judge::{Baseline, Judge, JudgeVerdict, Terms};
 use super::machine::ChangeMachine;
@@ -181,17 +181,17 @@ impl ChangeMachine {
     pub(super) fn keeps_probation(
         &self,
         origin: &ChangeOrigin,
-        watch: Option<&Watch>,
+        watch: Option<&WatchedBy>,
     ) -> Result<bool, ChangeRefusal> {
         let watches_goals = self.is_judging();
         match (origin, watch) {
             (
                 _,
-                Some(Watch::Goals {
+                Some(WatchedBy::Goals {
                     continues: true, ..
                 }),
             ) if !watches_goals => Err(DeploymentError::Stale.into()),
-            (_, Some(Watch::Goals { continues, .. })) => Ok(*continues),
+            (_, Some(WatchedBy::Goals { continues, .. })) => Ok(*continues),
             (ChangeOrigin::Policy, None) => Ok(watches_goals),
             (ChangeOrigin::RolledBack(_), None) => {
                 let probation = self.probation.as_ref();
@@ -210,14 +210,14 @@ impl ChangeMachine {
     pub(super) fn watch(&mut self, now: Duration, change: &UnderWay, old: Setup) -> Actions {
         let fallback = (old, change.handover);
         match (&change.watch, &change.baseline) {
-            (Some(Watch::Requests(terms)), Some(before)) => {
+            (Some(WatchedBy::Requests(terms)), Some(before)) => {
                 let before = self.log.graded_baseline((**before).clone());
                 let measured = self.log.measured(&before.whole);
                 self.probation = Some(RunningProbation::of_requests(
                     *terms, &before, measured, fallback, now,
                 ));
             }
-            (Some(Watch::Goals { evidence, .. }), _) => {
+            (Some(WatchedBy::Goals { evidence, .. }), _) => {
                 let running = self.probation.take().filter(|p| p.watches_goals());
                 let begun = || RunningProbation::of_goals(fallback, now);
                 let mut probation = running.unwrap_or_else(begun);

@@ -10,7 +10,7 @@ use divisi_model::metrics::{Distribution, Reading};
 use divisi_model::setup::SetupDiff;
 
 use super::change_log::{HistoryEntry, Mark, Measured, changed_entries};
-use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal, Watch};
+use super::event::{ChangeAction, ChangeOrigin, ChangeRefusal, WatchedBy};
 use super::judge::{Baseline, Check, Limited, Terms};
 use super::machine::ChangeMachine;
 use super::requests::ModelChangeView;
@@ -127,7 +127,7 @@ pub enum ProbationState {
 #[derive(Debug)]
 pub(super) struct UnderWay {
     pub(super) origin: ChangeOrigin,
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<WatchedBy>,
     /// The setup to plan once more if the plan is stale.
     pub(super) again: Option<Box<Setup>>,
     pub(super) handover: Handover,

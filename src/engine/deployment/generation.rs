@@ -153,7 +153,7 @@ impl Generation {
 /// The wait for the end of a generation before a remark is due.
 const SOON: Duration = Duration::from_secs(1);
 
-/// How often the caller is asked whether it gives up.
+/// The time between two checks whether the caller gives up.
 const CHECKED: Duration = Duration::from_millis(50);
 
 /// A generation that answers its last requests. Dropping it hurries it and waits for its end,
@@ -198,12 +198,12 @@ pub(super) fn retire(
 }
 
 impl Retiring {
-    /// Waits for the end, and calls `late` if it takes more than [`SOON`]. Returns the generation
-    /// before its end once the caller `gives_up`.
-    pub(super) fn wait(mut self, late: impl FnOnce(), gives_up: impl Fn() -> bool) -> Option<Self> {
+    /// Waits for the end, and calls `late` if it takes more than [`SOON`]. Returns `None` after the
+    /// end, or the generation if `is_over` became true before it.
+    pub(super) fn wait(mut self, late: impl FnOnce(), is_over: impl Fn() -> bool) -> Option<Self> {
         let (began, mut late) = (Instant::now(), Some(late));
         while self.over.recv_timeout(CHECKED) == Err(RecvTimeoutError::Timeout) {
-            if gives_up() {
+            if is_over() {
                 return Some(self);
             }
             if let Some(late) = late.take_if(|_| began.elapsed() >= SOON) {

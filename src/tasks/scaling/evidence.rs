@@ -132,7 +132,7 @@ impl ChangeEvidence {
         Some(evidence)
     }
 
-    /// Takes the verdict on the evidence, or `None` if there is none any more. Returns
+    /// Takes the verdict on the evidence, or `None` without a verdict. Returns
     /// the change to roll back if it did worse. It is then barred, except for variants that alone
     /// meet the goals of queries.
     pub fn judged(&mut self, now: Duration, verdict: Option<JudgeVerdict>) -> Option<FailedChange> {
