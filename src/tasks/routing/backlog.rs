@@ -156,7 +156,7 @@ impl Backlog {
         self.looked = None;
         let at = device.get();
         if self.devices.len() <= at {
-            let mut due = DueWork::new(self.slots);
+            let mut due = DueWork::new(self.slots.0, self.slots.1);
             due.pass(self.now);
             let device = DeviceWork {
                 due,
@@ -258,7 +258,8 @@ impl Backlog {
         &mut self,
         devices: DeviceParts<'_>,
         booked: &BookedWork,
-        (ahead, latency): (Duration, Duration),
+        ahead: Duration,
+        latency: Duration,
     ) {
         let (now, waited) = (self.now, latency.saturating_sub(booked.batch));
         for (device, _) in devices {

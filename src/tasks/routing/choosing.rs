@@ -150,7 +150,7 @@ impl RouterState {
             (QueryPlace::DueBy(_), Some(terms)) => terms,
             _ => return Duration::ZERO,
         };
-        match overload.is_kept(asked.stream, devices, (prospect.work, goal)) {
+        match overload.is_kept(asked.stream, devices, prospect.work, goal) {
             true => Duration::ZERO,
             false => self
                 .backlog

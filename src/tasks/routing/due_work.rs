@@ -62,7 +62,7 @@ impl SlotWork {
 
 impl DueWork {
     /// Creates a device without work, with slots between two lengths.
-    pub(super) fn new((shortest, longest): (Duration, Duration)) -> Self {
+    pub(super) fn new(shortest: Duration, longest: Duration) -> Self {
         let shortest = nanoseconds(shortest).max(1);
         DueWork {
             slot: shortest,

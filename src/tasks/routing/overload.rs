@@ -100,7 +100,8 @@ impl OverloadTerms {
         &self,
         at: Option<StreamIndex>,
         devices: &[(DeviceIndex, f64)],
-        (work, goal): (Duration, Duration),
+        work: Duration,
+        goal: Duration,
     ) -> bool {
         let stream = at.and_then(|at| self.streams.get(at.get()));
         stream.is_some_and(|stream| {

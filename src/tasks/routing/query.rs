@@ -29,51 +29,26 @@ pub struct Expected {
 
 /// A query in progress. Its work counts as queued until it is answered or dropped.
 pub struct RoutedQuery {
-    router: Arc<TaskRouter>,
-    running: Arc<RunningVariant>,
+    pub(super) router: Arc<TaskRouter>,
+    pub(super) running: Arc<RunningVariant>,
     /// The generation and matrix that serve the variant, if known.
-    serving: Option<ServingNumber>,
-    goals: QueryGoals,
-    stream: StreamIndex,
-    expected: Expected,
+    pub(super) serving: Option<ServingNumber>,
+    pub(super) goals: QueryGoals,
+    pub(super) stream: StreamIndex,
+    pub(super) expected: Expected,
     /// A variant that would meet the goals if it were loaded.
-    wanted: Option<VariantIndex>,
-    samples: u32,
-    urgency: QueryUrgency,
+    pub(super) wanted: Option<VariantIndex>,
+    pub(super) samples: u32,
+    pub(super) urgency: QueryUrgency,
     /// The time until its deadline, if deadlines decide the order.
-    due: Option<Duration>,
-    booked: BookedWork,
+    pub(super) due: Option<Duration>,
+    pub(super) booked: BookedWork,
     /// The time when it was routed, by the router's clock.
-    since: Duration,
-    is_over: bool,
+    pub(super) since: Duration,
+    pub(super) is_over: bool,
 }
 
 impl RoutedQuery {
-    pub(super) fn new(
-        router: Arc<TaskRouter>,
-        (running, serving): (Arc<RunningVariant>, Option<ServingNumber>),
-        (goals, stream): (QueryGoals, StreamIndex),
-        (expected, wanted): (Expected, Option<VariantIndex>),
-        samples: u32,
-        (urgency, due, booked): (QueryUrgency, Option<Duration>, BookedWork),
-    ) -> Self {
-        RoutedQuery {
-            since: router.now(),
-            router,
-            running,
-            serving,
-            goals,
-            stream,
-            expected,
-            wanted,
-            samples,
-            urgency,
-            due,
-            booked,
-            is_over: false,
-        }
-    }
-
     /// Returns the variant that answers.
     pub fn variant(&self) -> VariantIndex {
         self.running.variant
@@ -125,10 +100,6 @@ impl RoutedQuery {
         self.due
     }
 
-    pub(super) fn booked(&self) -> &BookedWork {
-        &self.booked
-    }
-
     /// Returns the number of its samples.
     pub fn samples(&self) -> u32 {
         self.samples
@@ -153,14 +124,6 @@ impl RoutedQuery {
     /// Returns the time since it was routed.
     pub(super) fn waited(&self) -> Duration {
         self.router.now().saturating_sub(self.since)
-    }
-
-    pub(super) fn stream(&self) -> StreamIndex {
-        self.stream
-    }
-
-    pub(super) fn running(&self) -> &RunningVariant {
-        &self.running
     }
 }
 

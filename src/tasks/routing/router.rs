@@ -99,25 +99,16 @@ impl TaskRouter {
         self: &Arc<Self>,
         query: TaskQuery<'_>,
     ) -> Result<RoutedQuery, RoutingError> {
-        let TaskQuery {
-            task,
-            goals,
-            samples,
-            ..
-        } = query;
         let now = self.now();
         let mut state = self.state.lock();
         let asked = ArrivedQuery {
             query,
-            stream: state.streams.find(task, goals),
+            stream: state.streams.find(query.task, query.goals),
             now,
         };
         match state.choose(&self.tasks, asked) {
             Ok(Some(chosen)) => Ok(self.routed(&mut state, asked, chosen)),
-            refusal => {
-                let of = (task, goals);
-                Err(state.refuse(&self.tasks, of, (now, samples), refusal.err()))
-            }
+            refusal => Err(state.refuse(&self.tasks, asked, refusal.err())),
         }
     }
 
@@ -130,26 +121,33 @@ impl TaskRouter {
     ) -> RoutedQuery {
         let (query, now) = (asked.query, asked.now);
         let (goals, samples) = (query.goals, query.samples);
-        let stream = state.streams.arrive((query.task, goals), (now, samples));
+        let stream = state.streams.arrive(query, now);
         let found_room = chosen.missed.is_none();
         state.overload.arrived(stream, samples, found_room);
         let group = self.tasks.group_of(chosen.variant);
         let urgency = self.tasks.urgency(group, query);
         let prospect = state.prospect(&self.tasks, &running, asked);
-        let booked = state.enter(&self.tasks, &running, &prospect, (stream, samples));
+        let booked = state.enter(&self.tasks, &running, &prospect, stream, samples);
         let due = match prospect.place {
             QueryPlace::DueBy(by) => Some(by.saturating_sub(now)),
             QueryPlace::Level(_) => None,
         };
         let wanted = chosen.start.filter(|_| goals.latency.is_none());
-        RoutedQuery::new(
-            Arc::clone(self),
-            (running, state.serving),
-            (*goals, stream),
-            (self.expected(&chosen), wanted),
+        RoutedQuery {
+            router: Arc::clone(self),
+            running,
+            serving: state.serving,
+            goals: *goals,
+            stream,
+            expected: self.expected(&chosen),
+            wanted,
             samples,
-            (urgency, due, booked),
-        )
+            urgency,
+            due,
+            booked,
+            since: self.now(),
+            is_over: false,
+        }
     }
 
     /// Returns the counts of refused queries of each task.
@@ -175,11 +173,8 @@ impl TaskRouter {
     /// Returns the running variants.
     pub fn running(&self) -> Vec<VariantIndex> {
         let state = self.state.lock();
-        state
-            .running()
-            .iter()
-            .map(|running| running.variant)
-            .collect()
+        let running = state.running.iter();
+        running.map(|running| running.variant).collect()
     }
 
     /// Removes the work of a finished query from its devices and counts its outcome: the time until

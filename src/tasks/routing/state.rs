@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use divisi_engine::deployment::ServingNumber;
 use divisi_modelless::choice::{ChoiceRefusal, TaskChoices};
-use divisi_modelless::goals::{MissedGoals, QueryGoals};
-use divisi_modelless::variants::TaskIndex;
+use divisi_modelless::goals::MissedGoals;
 
 use super::backlog::{Backlog, BookedWork, LONG, QueryWork};
+use super::choosing::ArrivedQuery;
 use super::delay::{Certainty, ObservedDelay};
 use super::error::{RoutingError, refused};
 use super::offers::offer;
@@ -76,10 +76,11 @@ impl RouterState {
     pub(super) fn refuse(
         &mut self,
         tasks: &ServedTasks,
-        (task, goals): (TaskIndex, &QueryGoals),
-        asked: (Duration, u32),
+        asked: ArrivedQuery<'_>,
         refusal: Option<ChoiceRefusal>,
     ) -> RoutingError {
+        let query = asked.query;
+        let (task, samples) = (query.task, query.samples);
         let tally = &mut self.tasks[usize::from(task.0)];
         match &refusal {
             Some(refusal) => tally.refuse(refusal),
@@ -87,10 +88,9 @@ impl RouterState {
         }
         // Goals that variants can meet are counted as demand.
         if matches!(&refusal, None | Some(ChoiceRefusal::TooLate { .. })) {
-            let of = (task, goals);
-            let stream = self.streams.arrive(of, asked);
-            self.overload.arrived(stream, asked.1, false);
-            self.streams.end((stream, goals), asked.1, false);
+            let stream = self.streams.arrive(query, asked.now);
+            self.overload.arrived(stream, samples, false);
+            self.streams.end(stream, query.goals, samples, false);
         }
         let refusal = match refusal {
             Some(refusal) => refused(tasks, task, refusal),
@@ -102,14 +102,9 @@ impl RouterState {
             nearest, missed, ..
         } = &refusal
         {
-            self.unreachable[usize::from(task.0)].add(asked.1, nearest.clone(), *missed);
+            self.unreachable[usize::from(task.0)].add(samples, nearest.clone(), *missed);
         }
         refusal
-    }
-
-    /// Returns the running variants.
-    pub(super) fn running(&self) -> &[Arc<RunningVariant>] {
-        &self.running
     }
 
     /// Sets the running variants and what serves them.
@@ -157,7 +152,8 @@ impl RouterState {
         tasks: &ServedTasks,
         running: &RunningVariant,
         prospect: &QueryProspect,
-        (stream, samples): (StreamIndex, u32),
+        stream: StreamIndex,
+        samples: u32,
     ) -> BookedWork {
         let group = tasks.group_of(running.variant);
         self.queued[group] = self.queued[group].saturating_add(samples);
@@ -178,7 +174,7 @@ impl RouterState {
         query: &RoutedQuery,
         answer: Option<(Duration, MissedGoals)>,
     ) {
-        let variant = query.running().variant;
+        let variant = query.variant();
         let group = tasks.group_of(variant);
         if query.urgency() == QueryUrgency::Timed {
             self.learn(group, query, answer.map(|(latency, _)| latency));
@@ -188,27 +184,27 @@ impl RouterState {
         self.take_off(query);
         self.variants[variant.get()].end(query, missed);
         let met = missed.is_some_and(|missed| missed.is_none()) && query.is_of_whole();
-        let asked = (query.stream(), query.goals());
-        self.streams.end(asked, query.samples(), met);
+        let (stream, goals) = (query.stream, query.goals());
+        self.streams.end(stream, goals, query.samples(), met);
     }
 
     /// Withdraws a query that was not requested.
     pub(super) fn withdraw(&mut self, tasks: &ServedTasks, query: &RoutedQuery) {
-        let group = tasks.group_of(query.running().variant);
+        let group = tasks.group_of(query.variant());
         self.queued[group] = self.queued[group].saturating_sub(query.samples());
         self.take_off(query);
-        self.streams.withdraw(query.stream(), query.samples());
+        self.streams.withdraw(query.stream, query.samples());
     }
 
     fn take_off(&mut self, query: &RoutedQuery) {
-        let (devices, booked) = (&query.running().devices, query.booked());
+        let (devices, booked) = (&query.running.devices, &query.booked);
         self.backlog.take_off(devices, booked);
-        self.overload.ended(query.stream(), booked.work());
+        self.overload.ended(query.stream, booked.work());
     }
 
     /// Learns the delay of a query that was answered after `latency`, or cancelled.
     fn learn(&mut self, group: usize, query: &RoutedQuery, latency: Option<Duration>) {
-        let (devices, booked) = (&query.running().devices, query.booked());
+        let (devices, booked) = (&query.running.devices, &query.booked);
         let ahead = self.backlog.ahead(devices, booked);
         let expected = ahead.saturating_add(booked.batch());
         let took = latency.unwrap_or_else(|| query.waited());
@@ -217,7 +213,7 @@ impl RouterState {
             return;
         }
         match ahead >= LONG {
-            true => self.backlog.answered(devices, booked, (ahead, took)),
+            true => self.backlog.answered(devices, booked, ahead, took),
             false => self.delays[group].answered(expected, took),
         }
     }

@@ -11,6 +11,7 @@ use divisi_modelless::quantities::QueryCost;
 use divisi_modelless::variants::TaskIndex;
 
 use super::series::{AskedCounts, AskedTally};
+use crate::served::TaskQuery;
 
 /// The maximum number of streams. Queries with further goals count toward the nearest stream of
 /// their task that is at least as strict, or replace the least recently used stream. Plans for a
@@ -88,14 +89,10 @@ pub(super) struct QueryStreams {
 
 impl QueryStreams {
     /// Counts an arriving query. Returns its stream.
-    pub(super) fn arrive(
-        &mut self,
-        (task, goals): (TaskIndex, &QueryGoals),
-        (now, samples): (Duration, u32),
-    ) -> StreamIndex {
-        let at = self.place(task, goals, now);
+    pub(super) fn arrive(&mut self, query: TaskQuery<'_>, now: Duration) -> StreamIndex {
+        let at = self.place(query.task, query.goals, now);
         if let Some(counted) = self.streams.get_mut(at.0) {
-            counted.counts.arrived(samples);
+            counted.counts.arrived(query.samples);
             counted.last = now;
         }
         if self.arrivals.len() >= MOST_ARRIVALS {
@@ -127,7 +124,7 @@ impl QueryStreams {
     }
 
     /// Counts a finished query.
-    pub(super) fn end(&mut self, (at, goals): (StreamIndex, &QueryGoals), samples: u32, met: bool) {
+    pub(super) fn end(&mut self, at: StreamIndex, goals: &QueryGoals, samples: u32, met: bool) {
         if let Some(counted) = self.streams.get_mut(at.0) {
             counted.counts.ended(samples, met);
             counted.finished += 1;

@@ -11,7 +11,7 @@ fn ms(millis: u64) -> Duration {
 }
 
 fn work() -> DueWork {
-    DueWork::new((ms(2), ms(100)))
+    DueWork::new(ms(2), ms(100))
 }
 
 #[test]

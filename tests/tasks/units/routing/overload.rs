@@ -5,6 +5,7 @@
 use super::super::streams::QueryStreams;
 use super::super::terms::KEPT;
 use super::*;
+use crate::served::TaskQuery;
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::variants::TaskIndex;
 
@@ -28,7 +29,13 @@ fn streams() -> [StreamIndex; 2] {
             latency: LatencyGoal::new(Duration::from_millis(millis)).ok(),
             ..QueryGoals::default()
         };
-        streams.arrive((TaskIndex(0), &goals), (Duration::ZERO, 1))
+        let query = TaskQuery {
+            task: TaskIndex(0),
+            goals: &goals,
+            samples: 1,
+            priority: 0,
+        };
+        streams.arrive(query, Duration::ZERO)
     })
 }
 
@@ -77,7 +84,7 @@ fn every_stream_keeps_a_small_share() {
     let terms = terms([offer(2000, 20), offer(4000, 50)], false);
     let [_, expensive] = streams();
     let devices = [(DEVICE, 1.0)];
-    let kept = |work| terms.is_kept(Some(expensive), &devices, (work, SECOND));
+    let kept = |work| terms.is_kept(Some(expensive), &devices, work, SECOND);
     let most = SECOND.mul_f64(KEPT / 2.0);
     assert!(kept(most) && !kept(most + Duration::from_micros(1)));
 }
