@@ -257,12 +257,7 @@ fn groups_share_the_time_of_members_by_their_samples() {
         .collect();
     let mut busy = BusyGroups::default();
     let devices = partitions(&["cpu:0"]);
-    let seen = busy.update(
-        &tasks,
-        (0, &catalogue),
-        (&devices, &*workers),
-        vec![100, 25],
-    );
+    let seen = busy.update(&tasks, 0, &catalogue, &devices, &workers, vec![100, 25]);
     let near = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
     // 4 ms of a sample where the profile has 1 ms, and six times 4 ms where it has 20 ms.
     assert!(
@@ -273,12 +268,7 @@ fn groups_share_the_time_of_members_by_their_samples() {
         near(seen[1].busy, 0.6) && near(seen[1].slowdown, 1.2),
         "{seen:?}"
     );
-    let seen = busy.update(
-        &tasks,
-        (0, &catalogue),
-        (&devices, &*workers),
-        vec![100, 25],
-    );
+    let seen = busy.update(&tasks, 0, &catalogue, &devices, &workers, vec![100, 25]);
     assert_eq!(seen, [GroupSeen::IDLE, GroupSeen::IDLE]);
 }
 

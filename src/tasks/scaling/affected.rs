@@ -4,6 +4,7 @@ use divisi_modelless::demands::QueryStream;
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::variants::{VariantCatalog, VariantIndex};
 
+use super::evidence::InstancesChange;
 use super::seconds::{QuerySecond, StreamSecond};
 
 /// A variant on a device, with any number of instances.
@@ -28,7 +29,7 @@ pub(super) fn only_in(plan: &HostedInstances, other: &HostedInstances) -> Vec<Ho
 /// are left out, as no change makes them worse.
 pub(super) fn affected(
     catalog: &VariantCatalog,
-    (before, after): (&HostedInstances, &HostedInstances),
+    InstancesChange { before, after }: InstancesChange<'_>,
     seconds: &[QuerySecond],
 ) -> Vec<QueryStream> {
     let (came, left) = (only_in(after, before), only_in(before, after));

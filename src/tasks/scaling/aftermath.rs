@@ -27,11 +27,7 @@ pub(super) struct Aftermath {
 impl Aftermath {
     /// Creates the aftermath of a change that affected some streams, with the shares of missed
     /// queries before and after it.
-    pub(super) fn new(
-        judged: Vec<QueryStream>,
-        (before, after): (f64, f64),
-        most_others: f64,
-    ) -> Self {
+    pub(super) fn new(judged: Vec<QueryStream>, before: f64, after: f64, most_others: f64) -> Self {
         Aftermath {
             judged,
             most: (before + after) / 2.0,

@@ -78,8 +78,10 @@ impl BusyGroups {
     pub fn update(
         &mut self,
         tasks: &ServedTasks,
-        (number, catalogue): (u64, &Catalogue),
-        (devices, workers): (&Devices, &[(DeviceIndex, MemberIndex, WorkerCounts)]),
+        number: u64,
+        catalogue: &Catalogue,
+        devices: &Devices,
+        workers: &[(DeviceIndex, MemberIndex, WorkerCounts)],
         answered: Vec<u64>,
     ) -> Vec<GroupSeen> {
         let ran = self.since_last(number, workers);
@@ -91,7 +93,7 @@ impl BusyGroups {
             let entry = entry.filter(|_| samples > 0);
             let seen = entry.map(|entry| {
                 let columns = &**catalogue.entries()[entry].columns();
-                group_seen((tasks, group), samples, (devices, columns), &ran)
+                group_seen(tasks, group, samples, devices, columns, &ran)
             });
             seen.unwrap_or(GroupSeen {
                 samples,
@@ -144,9 +146,14 @@ pub(crate) fn seen_groups(
         let of_group = group.variants.iter().map(|at| tallies[at.get()].samples);
         of_group.sum()
     });
-    let engine = (running.number, &*running.catalogue);
-    let workers = (running.engine.devices(), &*workers);
-    busy.update(tasks, engine, workers, answered.collect())
+    busy.update(
+        tasks,
+        running.number,
+        &running.catalogue,
+        running.engine.devices(),
+        &workers,
+        answered.collect(),
+    )
 }
 
 /// The mean time and size of the batches of a group's members.
@@ -196,9 +203,11 @@ impl MeanBatch {
 }
 
 fn group_seen(
-    (tasks, group): (&ServedTasks, &VariantGroup),
+    tasks: &ServedTasks,
+    group: &VariantGroup,
     samples: u64,
-    (devices, columns): (&Devices, &[MemberIndex]),
+    devices: &Devices,
+    columns: &[MemberIndex],
     ran: &[(DeviceIndex, MemberIndex, WorkerCounts)],
 ) -> GroupSeen {
     let all = MeanBatch::new(columns, ran, |_| true);

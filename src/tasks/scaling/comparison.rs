@@ -34,7 +34,8 @@ impl PolicyTrial {
         planned: PlannedVariants,
         initial: HostedInstances,
         asked: AskedQueries,
-        (from, until): (Duration, Duration),
+        from: Duration,
+        until: Duration,
     ) -> Option<Self> {
         let arrivals = asked.arrivals.into_iter();
         let arrivals: Vec<QueryArrival> = arrivals

@@ -139,7 +139,7 @@ impl ScalingThread {
         self.take_policy(scaling, &running);
         self.others = OthersSeen::since(&mut self.host, running.engine.devices());
         let streams = router.interval(interval);
-        let step = match self.decide(scaling, &running, (now, interval), &streams) {
+        let step = match self.decide(scaling, &running, now, interval, &streams) {
             Ok(step) => step,
             // The next second tries again.
             Err(why) => {
@@ -232,7 +232,7 @@ impl ScalingThread {
         let busy = busy / interval.as_secs_f64().max(1e-3);
         let devices = running.engine.devices().iter().len();
         let catalog = router.tasks().catalog();
-        let gaps = DeviceGaps::from_load(catalog, &router.running(), streams, (busy, devices));
+        let gaps = DeviceGaps::from_load(catalog, &router.running(), streams, busy, devices);
         let interfered = |state| state == VariantState::Interfered;
         DeviceGaps {
             interfered: self.scaler.states().any(interfered),
@@ -279,7 +279,8 @@ impl ScalingThread {
         &mut self,
         scaling: &LiveScaling,
         running: &Generation,
-        (now, interval): (Duration, Duration),
+        now: Duration,
+        interval: Duration,
         streams: &[StreamInterval],
     ) -> io::Result<ScalerStep> {
         let router = scaling.router.router();

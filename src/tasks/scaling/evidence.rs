@@ -245,7 +245,7 @@ impl ChangeTrial {
             began: Duration::ZERO,
             before: change.before.clone(),
             after: change.after.clone(),
-            judged: affected(catalog, (change.before, change.after), &baseline),
+            judged: affected(catalog, change, &baseline),
             seen: Vec::new(),
             skipped: Duration::ZERO,
             last: Duration::ZERO,
@@ -314,8 +314,8 @@ impl ChangeTrial {
 
     fn aftermath(&self) -> Aftermath {
         let share = |seconds| missed_share(&together(&self.readings(seconds)));
-        let shares = (share(&self.baseline), share(&self.seen));
-        Aftermath::new(self.judged.clone(), shares, self.most_others())
+        let (before, after) = (share(&self.baseline), share(&self.seen));
+        Aftermath::new(self.judged.clone(), before, after, self.most_others())
     }
 
     /// Returns the share of the busiest core that other programs may take in comparable seconds.

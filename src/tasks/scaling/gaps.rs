@@ -38,7 +38,8 @@ impl DeviceGaps {
         catalog: &VariantCatalog,
         running: &[VariantIndex],
         streams: &[StreamInterval],
-        (busy, devices): (f64, usize),
+        busy: f64,
+        devices: usize,
     ) -> Self {
         let asked = streams.iter().filter(|s| s.demand.rate.get() > 0.0);
         let spare = asked.map(|stream| spare(catalog, running, stream)).min();

@@ -167,7 +167,7 @@ impl LiveScaling {
         let until = router.now();
         // The oldest of many queries are not kept.
         let from = asked.arrivals.first().map_or(from, |first| first.at);
-        let trial = PolicyTrial::new(planned, initial, asked, (from, until));
+        let trial = PolicyTrial::new(planned, initial, asked, from, until);
         let trial = trial.ok_or(SessionRefusal::NothingAsked)?;
         let (over, queries) = trial.size();
         let running = self.router.deployment().running();

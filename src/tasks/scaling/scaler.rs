@@ -11,6 +11,7 @@ use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 use divisi_registry::registration::kind_name;
 use divisi_runtime::device::Devices;
 
+use super::evidence::HostedVariants;
 use super::planned::{HOLD_OFF, OBJECTIVE, PlannedVariants, RULES};
 use super::watching::{ObservedWork, ScalingWatches};
 use crate::served::{RunningVariant, ServedTasks};
@@ -162,9 +163,11 @@ impl VariantScaler {
         demands: &[TaskDemand],
         seen: ObservedWork<'_>,
     ) -> ScalerStep {
-        let variants = (&*self.tasks, self.planned.catalog());
-        let times = (now, interval);
-        let watched = self.watches.observe(times, variants, &self.hosted, seen);
+        let served = HostedVariants {
+            catalog: self.planned.catalog(),
+            hosted: &self.hosted,
+        };
+        let watched = (self.watches).observe(now, interval, &self.tasks, served, seen);
         let demands: Vec<TaskDemand> = demands.iter().map(|d| self.planned.demand(d)).collect();
         let decision = self.policy.decide(&Situation {
             now,

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use divisi_modelless::placement::{DeviceSlot, HostedInstances};
+use divisi_modelless::placement::DeviceSlot;
 use divisi_modelless::policies::WatchedVariant;
 use divisi_modelless::quantities::QueryRate;
 use divisi_modelless::states::{
     DeviceObservation, DeviceWatch, InstanceWatches, StateThresholds, VariantObservation,
     VariantState, VariantWatch,
 };
-use divisi_modelless::variants::{VariantCatalog, VariantIndex};
+use divisi_modelless::variants::VariantIndex;
 
 use super::busy::GroupSeen;
+use super::evidence::HostedVariants;
 use super::hosted_models::device;
 use crate::served::ServedTasks;
 
@@ -67,15 +68,16 @@ impl ScalingWatches {
     /// observed variants.
     pub(super) fn observe(
         &mut self,
-        (now, interval): (Duration, Duration),
-        (tasks, catalog): (&ServedTasks, &VariantCatalog),
-        hosted: &HostedInstances,
+        now: Duration,
+        interval: Duration,
+        tasks: &ServedTasks,
+        served: HostedVariants<'_>,
         seen: ObservedWork<'_>,
     ) -> Vec<WatchedVariant> {
         let seconds = interval.as_secs_f64().max(1e-3);
         let observation = |index: VariantIndex, instances: u32, slowdown: f64| {
             let group = tasks.group_of(index);
-            let planned = time_of(tasks, catalog, hosted, group);
+            let planned = time_of(tasks, served, group);
             VariantObservation {
                 instances,
                 utilisation: seen.group(group).busy / seconds / planned.max(1e-9),
@@ -88,6 +90,7 @@ impl ScalingWatches {
             let slowdown = group.slowdown_on(device(slot)).unwrap_or(group.slowdown);
             (slot, index, observation(index, count.into(), slowdown))
         };
+        let hosted = served.hosted;
         let places = hosted.devices().flat_map(|slot| {
             let on = hosted.hosted_on(slot);
             on.map(move |(index, count)| (slot, index, count))
@@ -126,12 +129,8 @@ impl ScalingWatches {
 }
 
 /// Returns the device time of the instances of a group.
-fn time_of(
-    tasks: &ServedTasks,
-    catalog: &VariantCatalog,
-    hosted: &HostedInstances,
-    group: usize,
-) -> f64 {
+fn time_of(tasks: &ServedTasks, served: HostedVariants<'_>, group: usize) -> f64 {
+    let HostedVariants { catalog, hosted } = served;
     let variants = tasks.groups()[group].variants.iter();
     let shares = variants.map(|variant| {
         let share = catalog.variant(*variant).profile.share.fraction();
