@@ -59,10 +59,5 @@ fn begun(jobs: &LiveJobs, posted: PostedJob, output: JobOutput) -> Result<JobUnd
         Some(names) => names.clone(),
         None => (0..width).map(|class| class.to_string()).collect(),
     };
-    JobUnderWay::open(
-        posted,
-        (Arc::clone(tasks), task),
-        samples,
-        (output, &classes),
-    )
+    JobUnderWay::open(posted, Arc::clone(tasks), task, samples, output, &classes)
 }

@@ -85,7 +85,7 @@ impl IdleTime {
         }
         let ended = self.end();
         self.seen = Some(now);
-        let started = started(serving, &free, (tasks, variant));
+        let started = started(serving, &free, tasks, variant);
         let engine = started.unwrap_or_else(|why| {
             tracing::warn!(%why, "cannot run a job in idle time");
             None
@@ -128,7 +128,8 @@ fn free(serving: &Generation) -> Devices {
 fn started(
     serving: &Generation,
     free: &Devices,
-    (tasks, variant): (&ServedTasks, VariantIndex),
+    tasks: &ServedTasks,
+    variant: VariantIndex,
 ) -> Result<Option<Engine>, EngineError> {
     let entry = tasks.entries()[tasks.group_of(variant)].clone();
     let catalogue = Arc::new(Catalogue::from_entry(entry));
@@ -137,10 +138,10 @@ fn started(
     let batch = tasks.catalog().variant(variant).batch.get() as usize;
     let frame = Frame::from_ensemble(models, free);
     let size = frame.batch_sizes.iter().find(|size| size.get() == batch);
-    let Some((size, mut partitions)) = size.map(|size| (size, free.count())) else {
+    let Some(size) = size else {
         return Ok(None);
     };
-    while partitions > 0 {
+    for partitions in (1..=free.count()).rev() {
         if let Some(matrix) = on_first(&frame, partitions, size) {
             let factory = serving.networks_for(Arc::clone(models));
             let started = Engine::start_catalogue(
@@ -155,7 +156,6 @@ fn started(
                 other => return other.map(Some),
             }
         }
-        partitions -= 1;
     }
     Ok(None)
 }

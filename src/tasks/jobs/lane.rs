@@ -42,7 +42,8 @@ impl JobLane {
     /// with the cheapest loaded variant.
     pub(super) fn now(
         idle: &IdleTime,
-        (scaling, router): (&LiveScaling, &Arc<TaskRouter>),
+        scaling: &LiveScaling,
+        router: &Arc<TaskRouter>,
         job: &JobUnderWay,
         wanted: VariantIndex,
     ) -> Option<Self> {
@@ -95,7 +96,7 @@ impl JobLane {
                 let entry = &tasks.groups()[group].name;
                 let priority = tasks.untimed(group).priority();
                 job.state = self.words(entry);
-                job.ask(&self.engine, (entry, priority), batch.rows);
+                job.ask(&self.engine, entry, priority, batch.rows);
             }
             JobStep::Wait(why) => job.state = format!("waiting: {why}"),
             JobStep::Nothing => {}

@@ -205,7 +205,7 @@ impl JobThread {
         if !goes_on {
             job.take_back();
         }
-        match JobLane::now(&self.idle, (&jobs.scaling, &router), job, wanted) {
+        match JobLane::now(&self.idle, &jobs.scaling, &router, job, wanted) {
             Some(lane) if lane.is_idle => {
                 // With a single reference left, nothing else needs the jobs.
                 let ends = || {

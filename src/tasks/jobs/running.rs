@@ -81,9 +81,11 @@ impl JobUnderWay {
     /// belongs to another job.
     pub(super) fn open(
         mut posted: PostedJob,
-        (tasks, task): (Arc<ServedTasks>, TaskIndex),
+        tasks: Arc<ServedTasks>,
+        task: TaskIndex,
         samples: Arc<Samples>,
-        (output, classes): (JobOutput, &[String]),
+        output: JobOutput,
+        classes: &[String],
     ) -> Result<Self, String> {
         let record = &mut posted.record;
         let (expected, found) = (record.progress.rows, samples.len() as u64);
@@ -152,12 +154,7 @@ impl JobUnderWay {
     }
 
     /// Requests the answers to some rows from an engine, by entry name and with a priority.
-    pub(super) fn ask(
-        &mut self,
-        engine: &Engine,
-        (entry, priority): (&str, u64),
-        rows: Range<u64>,
-    ) {
+    pub(super) fn ask(&mut self, engine: &Engine, entry: &str, priority: u64, rows: Range<u64>) {
         self.under_way += 1;
         let Some(number) = engine.catalogue().find(entry, None) else {
             return self.put_back(&rows);

@@ -70,7 +70,7 @@ impl ServedTasks {
     ) -> Result<Self, ServedTasksError> {
         let opened = names
             .iter()
-            .map(|name| OpenedTask::open(contents, name, devices, (&read, None)));
+            .map(|name| OpenedTask::open(contents, name, devices, &read, None));
         ServedTasks::from_opened(opened.collect::<Result<_, _>>()?, names, Vec::new())
     }
 
@@ -92,7 +92,7 @@ impl ServedTasks {
         let (mut opened, mut dropped) = (Vec::new(), Vec::new());
         for name in &self.names {
             let before = self.opened.iter().find(|task| task.name == *name);
-            match OpenedTask::open(contents, name, devices, (read, before)) {
+            match OpenedTask::open(contents, name, devices, read, before) {
                 Ok(task) => opened.push(task),
                 Err(why) => dropped.push(DroppedTask {
                     task: name.clone(),

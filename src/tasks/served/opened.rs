@@ -47,7 +47,8 @@ impl OpenedTask {
         contents: &StoreContents,
         name: &str,
         devices: &Devices,
-        (read, before): (ReadEnsemble<'_>, Option<&OpenedTask>),
+        read: ReadEnsemble<'_>,
+        before: Option<&OpenedTask>,
     ) -> Result<Self, ServedTasksError> {
         let registered = contents.task(name)?;
         let kinds: Vec<String> = devices.iter().map(kind_name).collect();
@@ -58,7 +59,7 @@ impl OpenedTask {
             left_out: Vec::new(),
         };
         for model in registered {
-            match served(name, model, &kinds, (read, before)) {
+            match served(name, model, &kinds, read, before) {
                 Ok(served) => task.models.push(served),
                 Err(why) => task.left_out.push(LeftOutEnsemble {
                     task: name.to_owned(),
@@ -114,7 +115,8 @@ fn served(
     task: &str,
     model: &RegisteredModel,
     kinds: &[String],
-    (read, before): (ReadEnsemble<'_>, Option<&OpenedTask>),
+    read: ReadEnsemble<'_>,
+    before: Option<&OpenedTask>,
 ) -> Result<(RegisteredModel, Ensemble), ServedTasksError> {
     let on_devices = variants_on(model, kinds);
     if on_devices.variants.is_empty() {
@@ -131,7 +133,7 @@ fn served(
         why,
     })?;
     if let Some((registered, known)) = known {
-        share_networks(&mut ensemble, model, (registered, known));
+        share_networks(&mut ensemble, model, registered, known);
     }
     Ok((on_devices, ensemble))
 }
@@ -141,7 +143,8 @@ fn served(
 fn share_networks(
     ensemble: &mut Ensemble,
     model: &RegisteredModel,
-    (registered, known): (&RegisteredModel, &Ensemble),
+    registered: &RegisteredModel,
+    known: &Ensemble,
 ) {
     let records = model.record.members.iter().zip(&registered.record.members);
     let members = ensemble.members.iter_mut().zip(&known.members);

@@ -38,7 +38,8 @@ impl Descriptions {
     /// Returns the description of a model under the name of a task or one of its ensembles.
     pub(super) fn named(
         &self,
-        (tasks, asked): (&Arc<ServedTasks>, AskedTask),
+        tasks: &Arc<ServedTasks>,
+        asked: AskedTask,
         name: &str,
         of: &Arc<ModelDescription>,
     ) -> Arc<ModelDescription> {

@@ -81,8 +81,7 @@ impl TaskService {
         });
         let described =
             described.ok_or_else(|| refusal(&RoutingError::NotLoaded { task: name.clone() }))?;
-        let own = (tasks, asked);
-        Ok(self.descriptions.named(own, &name, &described))
+        Ok(self.descriptions.named(tasks, asked, &name, &described))
     }
 
     fn state_of(&self, tasks: &Arc<ServedTasks>, asked: AskedTask) -> ModelState {
@@ -122,7 +121,7 @@ impl TaskService {
         let began = Instant::now();
         let routed = task.route(router, asked)?;
         let Some(wait) = self.wait_for_better(router, &routed) else {
-            let sent = send(&self.models, &self.router, &task, (routed, request))?;
+            let sent = send(&self.models, &self.router, &task, routed, request)?;
             return Ok(Box::pin(answered(sent, model, began)));
         };
         routed.withdraw();
@@ -130,7 +129,7 @@ impl TaskService {
         Ok(Box::pin(async move {
             wait.await;
             let routed = task.route_again(&live)?;
-            let sent = send(&models, &live, &task, (routed, request))?;
+            let sent = send(&models, &live, &task, routed, request)?;
             // The wait for a variant to load is no delay of the variant.
             answered(sent, model, Instant::now()).await
         }))
@@ -220,7 +219,8 @@ fn send(
     models: &EnsembleService,
     live: &LiveRouter,
     task: &TaskRequest,
-    (mut routed, mut request): (RoutedQuery, InferenceRequest),
+    mut routed: RoutedQuery,
+    mut request: InferenceRequest,
 ) -> Result<SentQuery, ServiceError> {
     let mut left = MOST_LEFT;
     loop {
