@@ -140,7 +140,7 @@ impl Repository {
     ) -> Result<LoadReport, ReadError> {
         let names = with_brought(self.names()?, overrides);
         let mut report = LoadReport::default();
-        let described = self.described(wanted, (&names, overrides), loaded, &mut report);
+        let described = self.described(wanted, &names, overrides, loaded, &mut report);
         let uses = described.iter();
         let uses: Uses = uses
             .map(|(name, model)| (name.clone(), model.uses()))
@@ -169,7 +169,8 @@ impl Repository {
     fn described<'r>(
         &'r self,
         wanted: WantedModels<'_>,
-        (names, overrides): (&[String], &'r Overrides),
+        names: &[String],
+        overrides: &'r Overrides,
         loaded: &[Arc<LoadedModel>],
         report: &mut LoadReport,
     ) -> BTreeMap<String, DescribedModel<'r>> {
@@ -181,7 +182,7 @@ impl Repository {
         let mut seen = BTreeSet::new();
         while let Some(name) = left.pop_first() {
             seen.insert(name.clone());
-            match self.describe(&name, (names, overrides)) {
+            match self.describe(&name, names, overrides) {
                 Ok(model) => {
                     let is_there = |name: &String| loaded.iter().any(|m| m.name == *name);
                     let used = model.uses().into_iter();
@@ -202,7 +203,8 @@ impl Repository {
     fn describe<'r>(
         &'r self,
         name: &str,
-        (names, overrides): (&[String], &'r Overrides),
+        names: &[String],
+        overrides: &'r Overrides,
     ) -> Result<DescribedModel<'r>, LoadFault> {
         if !names.iter().any(|known| known == name) {
             return Err(LoadFault::Unknown {
@@ -234,7 +236,7 @@ impl Repository {
     pub fn config(&self, name: &str) -> Result<ModelConfig, LoadFault> {
         let names = self.names().unwrap_or_default();
         let none = Overrides::new();
-        Ok(self.describe(name, (&names, &none))?.config)
+        Ok(self.describe(name, &names, &none)?.config)
     }
 }
 

@@ -113,7 +113,7 @@ impl InfaasGreedy {
             let cheaper = match short(&left) {
                 none if none.is_empty() => None,
                 short => {
-                    let found = self.downgrade(draft, load, index, (&short, left.iter().sum()));
+                    let found = self.downgrade(draft, load, index, &short, left.iter().sum());
                     if found.is_none() {
                         self.keep(draft, task, index);
                         continue;
@@ -171,7 +171,8 @@ impl InfaasGreedy {
         draft: &DecisionDraft<'_>,
         load: &TaskLoad<'_>,
         index: VariantIndex,
-        (short, missing): (&[usize], f64),
+        short: &[usize],
+        missing: f64,
     ) -> Option<(VariantIndex, u32)> {
         let catalog = draft.situation.catalog;
         let replaced = catalog.variant(index).profile.cost.get();

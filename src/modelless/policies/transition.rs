@@ -20,7 +20,7 @@ pub(super) fn settled(
         keep_until_replaced(situation, &mut kept);
     }
     for (index, _) in situation.hosted.running() {
-        hold_off(situation, index, &mut kept, (hold_offs, decision));
+        hold_off(situation, index, &mut kept, hold_offs, decision);
     }
     consider(situation, &kept, decision);
     kept
@@ -32,7 +32,8 @@ fn hold_off(
     situation: &Situation<'_>,
     index: VariantIndex,
     kept: &mut HostedInstances,
-    (hold_offs, decision): (&mut HoldOffs, &mut PolicyDecision),
+    hold_offs: &mut HoldOffs,
+    decision: &mut PolicyDecision,
 ) {
     let (catalog, hosted) = (situation.catalog, situation.hosted);
     let planned = kept.total(index);

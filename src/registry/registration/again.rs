@@ -52,7 +52,7 @@ impl ProfilesAgain<'_> {
                 let own = own.filter(|variant| variant.precision == precision);
                 let own: Vec<&mut Variant> = own.collect();
                 if !own.is_empty() {
-                    condition = condition.max(self.replace(own, (kind, device), precision)?);
+                    condition = condition.max(self.replace(own, kind, device, precision)?);
                 }
             }
         }
@@ -64,7 +64,8 @@ impl ProfilesAgain<'_> {
     fn replace(
         &self,
         variants: Vec<&mut Variant>,
-        (kind, priced): (&KindOfDevice, &PricedDevice),
+        kind: &KindOfDevice,
+        priced: &PricedDevice,
         precision: VariantPrecision,
     ) -> Result<ProfileCondition, RegistrationError> {
         let trial = PrecisionTrial {

@@ -90,8 +90,8 @@ impl Registration<'_> {
                 let reference = whole.as_ref();
                 let measured =
                     MeasuredPrecision::measure(self, ensemble, kind, precision, reference)?;
-                let device = (DeviceKindIndex(number), &kind.priced);
-                candidates.extend(candidates_of(&measured, device)?);
+                let device = DeviceKindIndex(number);
+                candidates.extend(candidates_of(&measured, device, &kind.priced)?);
                 condition = condition.max(measured.profiles.condition);
                 whole.get_or_insert(measured.counts.whole);
             }
@@ -101,7 +101,7 @@ impl Registration<'_> {
         let is_whole = |v: &Variant| v.members == whole && first.contains(&(v.device, v.precision));
         Ok(RegisteredModel {
             name: ensemble.name.clone(),
-            record: self.record(ensemble, source, (considered, condition)),
+            record: self.record(ensemble, source, considered, condition),
             variants: undominated(candidates, is_whole),
         })
     }
@@ -120,7 +120,8 @@ impl Registration<'_> {
         &self,
         ensemble: &Ensemble,
         source: RecordedSource,
-        (considered, condition): (u32, ProfileCondition),
+        considered: u32,
+        condition: ProfileCondition,
     ) -> ModelRecord {
         ModelRecord {
             source,
@@ -144,7 +145,8 @@ impl Registration<'_> {
 /// Returns a variant for each sub-ensemble and batch size.
 fn candidates_of(
     measured: &MeasuredPrecision,
-    (device, priced): (DeviceKindIndex, &PricedDevice),
+    device: DeviceKindIndex,
+    priced: &PricedDevice,
 ) -> Result<Vec<Variant>, RegistrationError> {
     let profiles = &measured.profiles;
     let sizes = profiles.sizes.iter();

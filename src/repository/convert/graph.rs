@@ -32,7 +32,8 @@ pub(super) fn is_one_model(ensemble: &Ensemble, pipeline: &Pipeline) -> bool {
 
 /// Writes the ensemble of a pipeline. `placed` are the models of its members.
 pub(super) fn write(
-    (ensemble, pipeline): (&Ensemble, &Pipeline),
+    ensemble: &Ensemble,
+    pipeline: &Pipeline,
     models: &Models,
     placed: &[PlacedModel],
     out: &mut OutFolder,

@@ -160,7 +160,7 @@ impl ReadManifest {
             }
             (Some(pipeline), Some(placed)) => {
                 let placed: Vec<PlacedModel> = placed;
-                graph::write((ensemble, pipeline), models, &placed, out)
+                graph::write(ensemble, pipeline, models, &placed, out)
             }
             (None, _) => {
                 let rule = ensemble.rule.name();

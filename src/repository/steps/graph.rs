@@ -82,7 +82,7 @@ pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRow
         steps: parts.steps,
         lengths,
     };
-    let made = pipeline.built(graph.name.to_owned(), (inputs, &outputs));
+    let made = pipeline.built(graph.name.to_owned(), inputs, &outputs);
     let made = made.map_err(|error| graph.unbuilt(&steps, &error))?;
     graph.check_outputs(&made.part.outputs, batch)?;
     Ok((made, batch))

@@ -39,7 +39,7 @@ pub(crate) fn single(
         steps: vec![step],
         lengths: None,
     };
-    graph.built(name, (inputs, &tensors.outputs))
+    graph.built(name, inputs, &tensors.outputs)
 }
 
 /// Returns a model for samples of any length as a part of pipelines.
@@ -88,7 +88,8 @@ impl MemberSteps {
     fn built(
         self,
         name: String,
-        (inputs, outputs): (Vec<TensorSpec>, &[String]),
+        inputs: Vec<TensorSpec>,
+        outputs: &[String],
     ) -> Result<Assembled, PipelineError> {
         let MemberSteps {
             members,

@@ -76,7 +76,7 @@ impl JointProgram<'_> {
         let (mut counts, mut is_solved) = (Vec::new(), true);
         let mut costs = Vec::new();
         for at in 0..self.tasks.len() {
-            let search = Search::run(self, at..at + 1, (None, self.steps));
+            let search = Search::new(self, at..at + 1, None, self.steps).run();
             let task = &self.tasks[at];
             let bound = task.bound(0, &task.no_capacity());
             costs.push(if search.is_over { search.cost } else { bound });
@@ -94,14 +94,15 @@ impl JointProgram<'_> {
     fn solve_together(&self, steps: u32) -> (HostedInstances, bool) {
         let (mut first, mut cost) = (self.empty(), 0.0);
         for at in 0..self.tasks.len() {
-            let search = Search::run(self, at..at + 1, (Some(first.clone()), self.steps));
+            let hosted = Some(first.clone());
+            let search = Search::new(self, at..at + 1, hosted, self.steps).run();
             cost += search.cost;
             first = search.plan.unwrap_or(first);
         }
         let all = 0..self.tasks.len();
-        let mut search = Search::new(self, all, (Some(self.empty()), steps));
+        let mut search = Search::new(self, all, Some(self.empty()), steps);
         search.cost = cost;
-        search.search();
+        let search = search.run();
         (search.plan.unwrap_or(first), search.is_over)
     }
 
@@ -198,7 +199,8 @@ impl<'p> Search<'p> {
     fn new(
         program: &'p JointProgram<'p>,
         tasks: Range<usize>,
-        (hosted, steps): (Option<HostedInstances>, u32),
+        hosted: Option<HostedInstances>,
+        steps: u32,
     ) -> Self {
         Search {
             capacity: program.tasks.iter().map(TaskProgram::no_capacity).collect(),
@@ -214,23 +216,14 @@ impl<'p> Search<'p> {
         }
     }
 
-    fn run(
-        program: &'p JointProgram<'p>,
-        tasks: Range<usize>,
-        limits: (Option<HostedInstances>, u32),
-    ) -> Self {
-        let mut search = Search::new(program, tasks, limits);
-        search.search();
-        search
-    }
-
     /// Tries all numbers of instances, depth first, until it is over or out of steps.
-    fn search(&mut self) {
+    fn run(mut self) -> Self {
         let mut next = Some((self.tasks.start, 0, 0.0));
         while let Some(point) = next {
             next = self.descend(point).or_else(|| self.next_count());
         }
         self.is_over = self.steps > 0;
+        self
     }
 
     /// Decides the variable at a point. Returns the next point, or `None` if no plan from this
