@@ -198,7 +198,7 @@ fn of_server(server: &InferenceServer, counted: DoorView) -> DoorView {
         addresses: addresses(server.addresses()),
         http_connections: activity.http,
         grpc_connections: activity.grpc,
-        callers: callers.into_iter().map(caller).collect(),
+        callers: caller_views(callers),
         other_callers: others.map(|(count, all)| (count, figures(all))),
         ..counted
     }
@@ -206,7 +206,7 @@ fn of_server(server: &InferenceServer, counted: DoorView) -> DoorView {
 
 fn of_model(seen: ModelSeen) -> ((String, String), ModelCallers) {
     let callers = ModelCallers {
-        callers: seen.callers.into_iter().map(caller).collect(),
+        callers: caller_views(seen.callers),
         others: seen.others.map(|(count, all)| (count, figures(all))),
     };
     ((seen.name, seen.version), callers)
@@ -231,12 +231,13 @@ fn addresses(at: Addresses) -> Vec<DoorAddress> {
         .collect()
 }
 
-fn caller((name, calls): (CallerName, CallFigures)) -> CallerView {
-    CallerView {
+fn caller_views(callers: Vec<(CallerName, CallFigures)>) -> Vec<CallerView> {
+    let views = callers.into_iter().map(|(name, calls)| CallerView {
         has_key: matches!(name, CallerName::Key(_)),
         name: name.to_string(),
         figures: figures(calls),
-    }
+    });
+    views.collect()
 }
 
 fn figures(calls: CallFigures) -> CallerFigures {

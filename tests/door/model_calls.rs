@@ -33,10 +33,10 @@ fn of<'s>(seen: &'s [ModelSeen], name: &str, version: &str) -> &'s ModelSeen {
 fn calls_of_the_last_minute_are_told_by_version_and_by_who_asked() {
     let mut ledger = CallerLedger::default();
     for _ in 0..3 {
-        ledger.count_of_model(at(1), ("a", "1"), &caller(1), false);
+        ledger.count_of_model(at(1), "a", "1", &caller(1), false);
     }
-    ledger.count_of_model(at(1), ("a", "1"), &caller(2), true);
-    ledger.count_of_model(at(30), ("a", "2"), &caller(2), false);
+    ledger.count_of_model(at(1), "a", "1", &caller(2), true);
+    ledger.count_of_model(at(30), "a", "2", &caller(2), false);
     ledger.count(at(30), &caller(3), false);
     let seen = ledger.models_seen(at(30));
     let first = of(&seen, "a", "1");
@@ -64,7 +64,7 @@ fn calls_of_the_last_minute_are_told_by_version_and_by_who_asked() {
 fn callers_of_a_model_beyond_a_bound_are_counted_together() {
     let mut ledger = CallerLedger::default();
     for last in 0..=u8::MAX {
-        ledger.count_of_model(at(1), ("a", "1"), &caller(last), false);
+        ledger.count_of_model(at(1), "a", "1", &caller(last), false);
     }
     let seen = ledger.models_seen(at(1));
     let seen = of(&seen, "a", "1");
@@ -79,12 +79,12 @@ fn models_beyond_a_bound_are_told_once_others_are_idle() {
     let mut ledger = CallerLedger::default();
     for number in 0..1000 {
         let name = format!("m{number}");
-        ledger.count_of_model(at(1), (&name, "1"), &caller(1), false);
+        ledger.count_of_model(at(1), &name, "1", &caller(1), false);
     }
     assert_eq!(ledger.models_seen(at(1)).len(), 256);
     assert_eq!(ledger.snapshot(at(1)).callers[0].1.calls, 1000);
     let later = at(1 + MOMENTS as u64);
-    ledger.count_of_model(later, ("late", "1"), &caller(1), false);
+    ledger.count_of_model(later, "late", "1", &caller(1), false);
     let seen = ledger.models_seen(later);
     assert_eq!((seen.len(), &*seen[0].name), (1, "late"));
 }

@@ -48,12 +48,13 @@ impl CallerLedger {
     pub fn count_of_model(
         &mut self,
         now: Duration,
-        model: (&str, &str),
+        name: &str,
+        version: &str,
         who: &CallerName,
         has_failed: bool,
     ) {
         self.count(now, who, has_failed);
-        self.models.count(now, model, who, has_failed);
+        self.models.count(now, name, version, who, has_failed);
     }
 
     /// Returns the counts at `now`.

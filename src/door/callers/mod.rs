@@ -53,8 +53,7 @@ impl Callers {
         match model {
             None => ledger.count(now, who, has_failed),
             Some(model) => {
-                let model = (&*model.name, &*model.version);
-                ledger.count_of_model(now, model, who, has_failed);
+                ledger.count_of_model(now, &model.name, &model.version, who, has_failed);
             }
         }
     }

@@ -59,7 +59,8 @@ impl ModelLedger {
     pub(super) fn count(
         &mut self,
         now: Duration,
-        (name, version): (&str, &str),
+        name: &str,
+        version: &str,
         who: &CallerName,
         has_failed: bool,
     ) {

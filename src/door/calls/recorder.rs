@@ -48,7 +48,8 @@ impl CallRecorder {
     /// Counts and records a refusal before there was a call: of a connection or a head.
     pub(crate) fn refuse(
         self: &Arc<Self>,
-        (protocol, peer): (&'static str, SocketAddr),
+        protocol: &'static str,
+        peer: SocketAddr,
         what: &str,
         status: u16,
         error: &ServiceError,

@@ -174,7 +174,7 @@ impl Gateway {
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
         let outputs = outputs.map(|(at, output)| {
             let region = regions.get(at).and_then(Option::as_ref);
-            written(call, &answer.model, (at, output), region)
+            written(call, &answer.model, at, output, region)
         });
         let reply = InferenceReply {
             model: answer.model.name.clone(),
@@ -356,7 +356,8 @@ fn note(record: &CallRecord, answer: &InferenceAnswer, cache: CacheUse) {
 fn written(
     call: &InferenceCall,
     model: &ModelDescription,
-    (at, output): (usize, NamedTensor),
+    at: usize,
+    output: NamedTensor,
     region: Option<&ReservedPart>,
 ) -> Result<ReplyOutput, ServiceError> {
     let usual = CallOutput::default();

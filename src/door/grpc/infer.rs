@@ -146,7 +146,7 @@ fn input(
             "{of}: expected raw contents as for other inputs, found `contents`"
         ))),
     };
-    CallInput::new((name.clone(), data_type, dims), &parameters, here)
+    CallInput::new(name.clone(), data_type, dims, &parameters, here)
 }
 
 fn parameters(written: HashMap<String, InferParameter>) -> CallParameters {
@@ -171,17 +171,19 @@ pub(super) fn write_reply(reply: InferenceReply) -> ModelInferResponse {
         ReplyPlace::Region(_) => Bytes::new(),
         ReplyPlace::Written | ReplyPlace::Binary => output.tensor.bytes(),
     });
+    let parameters = reply.parameters.into_iter();
+    let parameters = parameters.map(|(name, value)| parameter(name, value));
     ModelInferResponse {
         raw_output_contents: raw.collect(),
         outputs: reply.outputs.iter().map(output).collect(),
         model_name: reply.model,
         model_version: reply.version,
         id: reply.id,
-        parameters: reply.parameters.into_iter().map(parameter).collect(),
+        parameters: parameters.collect(),
     }
 }
 
-pub(super) fn parameter((name, value): (&'static str, ParameterValue)) -> (String, InferParameter) {
+pub(super) fn parameter(name: &str, value: ParameterValue) -> (String, InferParameter) {
     let choice = match value {
         ParameterValue::Bool(value) => ParameterChoice::BoolParam(value),
         ParameterValue::Integer(value) => ParameterChoice::Int64Param(value),

@@ -60,16 +60,16 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, m
     let Some(presence) = presence else {
         let error = too_many_connections();
         let status = error.kind().grpc().into();
-        (gateway.calls).refuse((GRPC, peer), CONNECTION, status, &error);
+        (gateway.calls).refuse(GRPC, peer, CONNECTION, status, &error);
         return;
     };
     match gateway.tls.clone() {
-        None => serve_on(gateway, (stream, peer), presence, ending).await,
+        None => serve_on(gateway, stream, peer, presence, ending).await,
         Some(tls) => {
             let config = tls.config(TlsProtocol::Http2);
             let stream = secured(stream, config, &gateway.limits, &presence, &mut ending).await;
             if let Some(stream) = stream {
-                serve_on(gateway, (stream, peer), presence, ending).await;
+                serve_on(gateway, stream, peer, presence, ending).await;
             }
         }
     }
@@ -78,7 +78,8 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, m
 /// Serves a connection, with or without TLS.
 async fn serve_on(
     gateway: Arc<Gateway>,
-    (stream, peer): (impl AsyncRead + AsyncWrite + Unpin, SocketAddr),
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: SocketAddr,
     presence: Presence,
     mut ending: Ending,
 ) {

@@ -92,7 +92,7 @@ impl AnswerStream {
         key: SentKey,
     ) -> Self {
         let (begun, tasks) = mpsc::channel(AT_ONCE);
-        let reader = tokio::spawn(read(gateway, requests, begun, (record, key)));
+        let reader = tokio::spawn(read(gateway, requests, begun, record, key));
         AnswerStream {
             tasks,
             next: None,
@@ -106,7 +106,8 @@ async fn read(
     gateway: Arc<Gateway>,
     mut requests: Streaming<StreamMessage>,
     begun: mpsc::Sender<AnswerTask>,
-    (record, key): (CallRecord, SentKey),
+    record: CallRecord,
+    key: SentKey,
 ) {
     loop {
         // Waits for room first, so that further requests stay with the client.
@@ -177,7 +178,7 @@ fn written(
         }
     };
     // Clients that support several answers to a request wait for the final one.
-    let (name, last) = parameter((FINAL, ParameterValue::Bool(true)));
+    let (name, last) = parameter(FINAL, ParameterValue::Bool(true));
     reply.parameters.insert(name, last);
     ModelStreamInferResponse {
         error_message,

@@ -57,7 +57,7 @@ pub(crate) async fn serve(
     let Some(presence) = presence else {
         let error = too_many_connections();
         let status = error.kind().http();
-        (gateway.calls).refuse((HTTP, peer), CONNECTION, status, &error);
+        (gateway.calls).refuse(HTTP, peer, CONNECTION, status, &error);
         if gateway.tls.is_none() {
             turn_away(stream).await;
         }
@@ -110,7 +110,7 @@ impl ConnectedClient {
         let io = TimedIo::new(stream, presence.clone(), expected, &limits);
         let (calls, unread) = (Arc::clone(&gateway.calls), Arc::clone(&gateway.calls));
         let io = WordedIo::new(io, move |status, error: &ServiceError| {
-            calls.refuse((HTTP, peer), HEAD, status, error);
+            calls.refuse(HTTP, peer, HEAD, status, error);
         });
         let (serving, of, last) = (phase.clone(), presence.clone(), ending.clone());
         let service = service_fn(move |request: Request<Incoming>| {
@@ -136,7 +136,7 @@ impl ConnectedClient {
             // The client knows how its connection ended, unless it did not read an answer.
             if ended.is_err_and(|error| is_unread(&error)) {
                 let error = ServiceError::new(ErrorKind::Slow, Unread);
-                unread.refuse((HTTP, peer), CONNECTION, error.kind().http(), &error);
+                unread.refuse(HTTP, peer, CONNECTION, error.kind().http(), &error);
             }
         };
         let goes = presence.wait_for_close(limits.idle_time, &mut ending, limits.last_time);

@@ -65,7 +65,7 @@ impl ServedModels {
         let entries = catalogue.entries().iter().enumerate();
         let models = entries.map(|(number, entry)| {
             let network = network || entry.interface().network;
-            ServedModel::new(&engine, (number, entry), network)
+            ServedModel::new(&engine, number, entry, network)
         });
         ServedModels {
             models: models.collect(),

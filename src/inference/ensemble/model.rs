@@ -51,7 +51,8 @@ impl ServedModel {
     /// its outputs.
     pub(super) fn new(
         engine: &Engine,
-        (number, entry): (usize, &CatalogueEntry),
+        number: usize,
+        entry: &CatalogueEntry,
         network: bool,
     ) -> Self {
         let (pipeline, ensemble) = (PipelineIndex(number), entry.ensemble());

@@ -244,7 +244,9 @@ impl CallInput {
     /// # Errors
     /// Returns an error if a parameter is invalid or the values are missing.
     pub fn new(
-        (name, data_type, dims): (String, DataType, Vec<usize>),
+        name: String,
+        data_type: DataType,
+        dims: Vec<usize>,
         parameters: &CallParameters,
         here: impl FnOnce(&str) -> Result<ByteRope, ServiceError>,
     ) -> Result<Self, ServiceError> {

@@ -40,7 +40,9 @@ pub(super) fn config(config: &proto::ModelConfig) -> Value {
 }
 
 fn tensor(
-    (name, data_type, dims): (&str, i32, &[i64]),
+    name: &str,
+    data_type: i32,
+    dims: &[i64],
     reshape: Option<&proto::ModelTensorReshape>,
 ) -> Value {
     let mut json = json!({"name": name, "data_type": type_name(data_type), "dims": dims});
@@ -51,16 +53,16 @@ fn tensor(
 }
 
 fn input(input: &proto::ModelInput) -> Value {
-    let own = (&*input.name, input.data_type, &*input.dims);
-    let mut json = tensor(own, input.reshape.as_ref());
+    let reshape = input.reshape.as_ref();
+    let mut json = tensor(&input.name, input.data_type, &input.dims, reshape);
     let format = Format::try_from(input.format).unwrap_or_default();
     json["format"] = format.as_str_name().into();
     json
 }
 
 fn output(output: &proto::ModelOutput) -> Value {
-    let own = (&*output.name, output.data_type, &*output.dims);
-    let mut json = tensor(own, output.reshape.as_ref());
+    let reshape = output.reshape.as_ref();
+    let mut json = tensor(&output.name, output.data_type, &output.dims, reshape);
     json["label_filename"] = output.label_filename.clone().into();
     json
 }

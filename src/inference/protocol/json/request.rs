@@ -112,7 +112,7 @@ fn input(tensor: JsonTensor, tail: &mut BinaryTail) -> Result<CallInput, Service
         )));
     }
     let shape = dims.clone();
-    CallInput::new((name, data_type, dims), &parameters, |of| {
+    CallInput::new(name, data_type, dims, &parameters, |of| {
         match (parameters.size("binary_data_size", of)?, data) {
             (Some(size), None) => tail.take(size, of),
             (None, Some(data)) => values(data, &shape, of),
