@@ -43,14 +43,14 @@ impl CallerRows<'_> {
         for caller in shown {
             let sign = if caller.has_key { "key" } else { "" };
             inside.text(1, y, sign, Role::Dim);
-            row(inside, y, (&caller.name, &caller.figures), &columns);
+            row(inside, y, &caller.name, &caller.figures, &columns);
             y += 1;
         }
         if self.callers.is_empty() && self.others.is_none() {
             inside.text(1 + SIGN, y, "no recent calls", Role::Dim);
         }
         if let Some((count, figures)) = self.others {
-            row(inside, y, (&others_name(*count), figures), &columns);
+            row(inside, y, &others_name(*count), figures, &columns);
         }
     }
 
@@ -99,7 +99,8 @@ pub(super) fn others_name(count: usize) -> String {
 fn row(
     inside: &mut Painter<'_>,
     y: u16,
-    (name, figures): (&str, &CallerFigures),
+    name: &str,
+    figures: &CallerFigures,
     columns: &CallerColumns,
 ) {
     let name = format::fit_name(name, columns.names);

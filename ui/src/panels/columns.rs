@@ -68,7 +68,8 @@ pub(super) fn heads<T, C>(inside: &mut Painter<'_>, mut end: u16, columns: &[&Co
 /// Draws the figures of an item behind column `end`, and returns the column after them.
 pub(super) fn figures<T, C>(
     inside: &mut Painter<'_>,
-    (mut end, y): (u16, u16),
+    mut end: u16,
+    y: u16,
     columns: &[&Column<T, C>],
     item: &T,
     context: &C,

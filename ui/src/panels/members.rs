@@ -93,7 +93,7 @@ fn member(
     inside.text(1, y, sign, role);
     let role = if votes { Role::Text } else { Role::Dim };
     inside.text(SIGNS, y, &format::fit_name(&view.name, label), role);
-    columns::figures(inside, (SIGNS + label, y), columns, view, &());
+    columns::figures(inside, SIGNS + label, y, columns, view, &());
     if model.focus == Panel::Members && model.cursor.member == at {
         inside.text(0, y, "▸", Role::Accent);
         inside.restyle(SIGNS, y, label, Role::Cursor);

@@ -258,17 +258,17 @@ impl NetworkPlace {
     ) -> Result<NetworkRunner> {
         weights.check()?;
         let graph = &chosen.graph;
-        let ends = (graph.input().elements(), graph.output().elements());
+        let (inputs, outputs) = (graph.input().elements(), graph.output().elements());
         let made = match self {
             NetworkPlace::Cores(cores, kernels, _) => {
                 let lowered = lowered(chosen, weights, *kernels);
-                lowered.map(|network| on_cores(cores, network, ends, batch))
+                lowered.map(|network| on_cores(cores, network, inputs, outputs, batch))
             }
             NetworkPlace::Gpu { gpu, precision, .. } => {
                 let program = lower(gpu, graph, weights, *precision);
                 program.and_then(|program| {
-                    let runner = GpuRunner::new(gpu, program.as_ref(), batch, ends.0, ends.1)?;
-                    Ok(Ok(on_gpu(runner, ends)))
+                    let runner = GpuRunner::new(gpu, program.as_ref(), batch, inputs, outputs)?;
+                    Ok(Ok(on_gpu(runner, inputs, outputs)))
                 })
             }
         };
@@ -344,7 +344,8 @@ fn lowered(
 fn on_cores(
     cores: &[usize],
     network: CoreNetwork,
-    (inputs, outputs): (usize, usize),
+    inputs: usize,
+    outputs: usize,
     batch: usize,
 ) -> Result<NetworkRunner> {
     let input = host_rows(batch, inputs)?;
@@ -366,7 +367,7 @@ fn on_cores(
 }
 
 /// A run includes the copies to and from the GPU.
-fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> NetworkRunner {
+fn on_gpu(mut runner: GpuRunner, inputs: usize, outputs: usize) -> NetworkRunner {
     Box::new(move |samples| {
         let rows = samples.len() / inputs;
         runner.samples()[..samples.len()].copy_from_slice(samples);

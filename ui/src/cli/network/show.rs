@@ -131,6 +131,7 @@ pub(crate) fn show(args: &NetworkShowArgs) -> Result<()> {
     let synthetic = !chosen.has_weights();
     let ChosenNetwork { name, graph, .. } = chosen;
     let made_up = synthetic.then(|| fillings(&graph, args.seed));
+    let tensors = made_up.into_iter().flatten();
     let report = NetworkReport {
         network: &name,
         input: graph.input(),
@@ -142,7 +143,7 @@ pub(crate) fn show(args: &NetworkShowArgs) -> Result<()> {
         planned_bytes: BATCHES.map(|batch| (batch, planned(&graph, batch))).into(),
         synthetic,
         seed: args.seed,
-        tensors: made_up.into_iter().flatten().map(tensor).collect(),
+        tensors: tensors.map(|(of, filling)| tensor(of, filling)).collect(),
         plan: args.plan.then(|| PlanReport::new(&graph)),
         graph: &graph,
     };
@@ -154,7 +155,7 @@ fn planned(graph: &Graph, batch: usize) -> u64 {
     footprint.weight_bytes + footprint.activation_bytes
 }
 
-fn tensor((parameter, filling): (Parameter, Filling)) -> TensorRow {
+fn tensor(parameter: Parameter, filling: Filling) -> TensorRow {
     TensorRow {
         name: parameter.name,
         shape: parameter.shape,

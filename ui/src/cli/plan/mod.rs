@@ -86,7 +86,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let control = search::control();
     let (started, host) = (Instant::now(), HostWatch::start());
     let planned = watched(&order, &control)?;
-    let report = report(&order, &planned, (started.elapsed(), host.end()));
+    let report = report(&order, &planned, started.elapsed(), host.end());
     // The file is written before the report, since a reader may close the pipe early.
     let written = write(output.as_ref(), &order, &planned);
     let shown = args.product.print(&report, output.as_ref());

@@ -99,7 +99,8 @@ struct OfferRow {
 pub(super) fn report(
     order: &PlanOrder,
     planned: &Planned,
-    (took, load): (Duration, Option<HostLoad>),
+    took: Duration,
+    load: Option<HostLoad>,
 ) -> FleetReport {
     let is_real = order.kinds.iter().any(|kind| !kind.is_simulated());
     let load = load.filter(|_| is_real);

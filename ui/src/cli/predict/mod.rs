@@ -143,12 +143,12 @@ fn ask(
         .filter(|_| !opened.ensemble.is_synthetic());
     let mut answers = PredictedAnswers::new(opened, false, samples, targets);
     let add = |row: &[f32]| answers.add_row(row);
-    let server = (address, &args.access.options());
+    let options = args.access.options();
     let asked = TargetModel {
         name: args.model(&opened.ensemble),
         parameters: args.goals.parameters(),
     };
-    let answered_by = remote::predict(server, &asked, &opened.ensemble, samples, add);
+    let answered_by = remote::predict(address, &options, &asked, &opened.ensemble, samples, add);
     let answered_by = answered_by.context("--server")?;
     say(&answered_by.lines());
     answers.elapsed = began.elapsed();

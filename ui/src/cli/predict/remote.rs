@@ -88,7 +88,8 @@ impl AnsweredBy {
 
 /// Sends the samples to the server and calls `each` with every answer, in order.
 pub(super) fn predict(
-    (address, options): (&ServerAddress, &ClientOptions),
+    address: &ServerAddress,
+    options: &ClientOptions,
     asked: &TargetModel,
     ensemble: &Ensemble,
     samples: &Samples,

@@ -116,17 +116,18 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
         (AnswerKind::Values { .. }, Some(names)) => names.clone(),
         (AnswerKind::Values { .. }, None) => match &answers.outputs[..] {
             [] => numbered("value", answers.width()),
-            outputs => outputs.iter().flat_map(of_output).collect(),
+            outputs => of_outputs(outputs),
         },
     }
 }
 
-/// Returns the heads of the values of an output.
-fn of_output((name, count): &(String, usize)) -> Vec<String> {
-    match count {
+/// Returns the heads of the values of several outputs.
+fn of_outputs(outputs: &[(String, usize)]) -> Vec<String> {
+    let heads = outputs.iter().flat_map(|(name, count)| match count {
         1 => vec![name.clone()],
         several => numbered(name, *several),
-    }
+    });
+    heads.collect()
 }
 
 fn numbered(name: &str, count: usize) -> Vec<String> {

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     let members = rows.into_iter().zip(outputs.names());
     let members = members.map(|(row, file)| QuantizedRow { file, ..row });
     let rows = args.rows.min(samples.len());
-    let report = QuantizeReport::new(&model, method, (&samples, rows), members.collect());
+    let report = QuantizeReport::new(&model, method, &samples, rows, members.collect());
     args.product.format.print(&report)
 }
 

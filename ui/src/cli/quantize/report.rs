@@ -58,7 +58,8 @@ impl QuantizeReport {
     pub(super) fn new(
         model: &QuantizedModel,
         method: RangeMethod,
-        (samples, rows): (&Samples, usize),
+        samples: &Samples,
+        rows: usize,
         members: Vec<QuantizedRow>,
     ) -> Self {
         QuantizeReport {

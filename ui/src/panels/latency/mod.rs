@@ -35,11 +35,11 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
     let mut y = table::draw(&mut inside, view, before, model);
     // The histogram keeps at least two rows.
     let room = inside.height().saturating_sub(y + 3);
-    let split = (&name[..], &now.split);
-    y += split::draw(&mut inside, y, room, split, before.map(|b| &b.split));
+    let earlier = before.map(|before| &before.split);
+    y += split::draw(&mut inside, y, room, &name, &now.split, earlier);
     let height = inside.height().saturating_sub(y);
     let mut area = inside.part(0, y, u16::MAX, height);
-    histograms(&mut area, model, (now, &name), before);
+    histograms(&mut area, model, now, &name, before);
 }
 
 /// Returns the distribution to draw as bars, and its name: the latest answers, else all since the
@@ -82,7 +82,8 @@ fn before(model: &Model, whose: Whose) -> Option<&Distribution> {
 fn histograms(
     area: &mut Painter<'_>,
     model: &Model,
-    (now, name): (&Distribution, &str),
+    now: &Distribution,
+    name: &str,
     before: Option<&Distribution>,
 ) {
     let (width, height) = (area.width(), area.height());

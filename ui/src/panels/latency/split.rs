@@ -41,7 +41,8 @@ pub(super) fn draw(
     inside: &mut Painter<'_>,
     y: u16,
     room: u16,
-    (name, split): (&str, &SplitMeans),
+    name: &str,
+    split: &SplitMeans,
     before: Option<&SplitMeans>,
 ) -> u16 {
     let parts = parts(split);
@@ -56,10 +57,10 @@ pub(super) fn draw(
     let whole = before.as_ref().map_or(now, |b| total(b).max(now));
     let names = names(name, inside.width());
     let x = names.iter().map(|n| format::width(n)).max().unwrap_or(0) + 1;
-    bar(inside, (x, y), &names[0], &parts, whole);
+    bar(inside, x, y, &names[0], &parts, whole);
     let mut rows = 1;
     if let Some(before) = &before {
-        bar(inside, (x, y + 1), &names[1], before, whole);
+        bar(inside, x, y + 1, &names[1], before, whole);
         rows = 2;
     }
     rows + numbers(inside, y + rows, (room - rows).min(MOST), &parts)
@@ -77,7 +78,7 @@ fn total(parts: &[SplitPart]) -> f64 {
     parts.iter().map(|p| p.micros).sum()
 }
 
-fn bar(inside: &mut Painter<'_>, (x, y): (u16, u16), name: &str, parts: &[SplitPart], whole: f64) {
+fn bar(inside: &mut Painter<'_>, x: u16, y: u16, name: &str, parts: &[SplitPart], whole: f64) {
     inside.text(0, y, name, Role::Dim);
     let width = inside.width().saturating_sub(x);
     let (mut so_far, mut from) = (0.0, 0);

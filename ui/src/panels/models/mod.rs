@@ -38,7 +38,7 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
     let asked = AskedModel::for_model(model, view);
     let (width, height) = inner(painter);
     let widths = ModelWidths::for_models(&model.snapshot.models, width);
-    let words = ModelWords::for_model(model, view, (width, widths.reason(width)));
+    let words = ModelWords::for_model(model, view, width, widths.reason(width));
     let said = words_rows(model, &words, height);
     // The row above the words is blank, or shows the callers.
     let under = if said > 0 { said + 1 } else { 0 };
@@ -99,7 +99,7 @@ fn list(inside: &mut Painter<'_>, model: &Model, widths: &ModelWidths) {
     let rows = rows.skip(shown.start).take(shown.len());
     for (row, (number, view)) in rows.enumerate() {
         let y = row as u16 + 1;
-        one(inside, y, (view, model), widths, &columns);
+        one(inside, y, view, model, widths, &columns);
         if refusal_of(model, view).is_some() {
             inside.text(1, y, "✗", Role::Bad);
         }
@@ -142,7 +142,7 @@ fn words_needed(model: &Model) -> usize {
         why.map_or(0, |why| why.len())
     });
     let views = [models.get(cursor(model)), longest];
-    let rows = views.map(|view| ModelWords::for_model(model, view, (width, reason)).rows());
+    let rows = views.map(|view| ModelWords::for_model(model, view, width, reason).rows());
     usize::from(rows[0].max(rows[1]))
 }
 
@@ -170,7 +170,8 @@ fn heads(inside: &mut Painter<'_>, widths: &ModelWidths, columns: &[&ModelColumn
 fn one(
     inside: &mut Painter<'_>,
     y: u16,
-    (view, model): (&CatalogueView, &Model),
+    view: &CatalogueView,
+    model: &Model,
     widths: &ModelWidths,
     columns: &[&ModelColumn],
 ) {
@@ -198,5 +199,5 @@ fn one(
     }
     let kind = view.kind.map_or("", ModelKind::name);
     inside.text(after, y, kind, Role::Dim);
-    figures(inside, (widths.kind_end(), y), columns, view, model);
+    figures(inside, widths.kind_end(), y, columns, view, model);
 }

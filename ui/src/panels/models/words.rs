@@ -27,7 +27,8 @@ impl ModelWords {
     pub(super) fn for_model(
         model: &Model,
         view: Option<&CatalogueView>,
-        (width, reason): (u16, u16),
+        width: u16,
+        reason: u16,
     ) -> Self {
         let told = view.and_then(|view| message(model, view, reason));
         let (text, role, has_keys) = told.unwrap_or((String::new(), Role::Dim, true));

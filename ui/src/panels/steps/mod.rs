@@ -175,7 +175,7 @@ fn draw_row(
     };
     let name = format::fit_name(&step.name, widths.names);
     inside.text(1 + widths.rails, y, &name, role);
-    let end = figures(inside, (widths.end(), y), columns, *step, requests);
+    let end = figures(inside, widths.end(), y, columns, *step, requests);
     let room = inside.width().saturating_sub(end + 3);
     if room >= 6 {
         inside.text(end + 2, y, &format::fit(&words(step), room), Role::Dim);

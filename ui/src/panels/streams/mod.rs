@@ -36,10 +36,8 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
     let view = StreamsView::new(model, painter.width(), painter.height());
     let note = note(model, &view, spans::note_room(painter.width()));
     let mut inside = framed(painter, Panel::Streams, &note, model);
-    let running = (&model.snapshot.under_way[..], model.snapshot.now);
-    let picture = model
-        .timeline
-        .picture(&view.plan.places, view.window, running);
+    let (timeline, shown) = (&model.timeline, &model.snapshot);
+    let picture = timeline.picture(&view.plan.places, view.window, &shown.under_way, shown.now);
     let rows = view.plan.rows.iter().zip(&view.names).skip(view.first);
     let request = of_request(model, &view);
     for (y, (row, name)) in rows.take(view.room).enumerate() {

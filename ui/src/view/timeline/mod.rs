@@ -96,7 +96,8 @@ impl Timeline {
         &self,
         rows: &TimelineRows,
         window: TimeWindow,
-        (under_way, now): (&[Span], Duration),
+        under_way: &[Span],
+        now: Duration,
     ) -> Ref<'_, Canvas> {
         let mut kept = self.canvas.borrow_mut();
         if !kept.follow(&self.history, rows, window) {
