@@ -5,6 +5,7 @@
 
 mod affected;
 mod aftermath;
+mod applying;
 mod barred;
 mod busy;
 mod comparison;
