@@ -51,7 +51,7 @@ fn place(
     let mut entries = vec![None; devices.count() * members];
     for member in order {
         let size = sizes[member];
-        let device = book_somewhere(devices, footprints, &mut ledger, (member, size), &[])?;
+        let device = book_somewhere(devices, footprints, &mut ledger, member, size, &[])?;
         entries[Cell { device, member }.index_in(members)] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
@@ -62,7 +62,8 @@ fn book_somewhere(
     devices: &Devices,
     footprints: &Footprints,
     ledger: &mut Ledger,
-    (member, size): (MemberIndex, BatchSize),
+    member: MemberIndex,
+    size: BatchSize,
     barred: &[DeviceIndex],
 ) -> Result<DeviceIndex, DoesNotFit> {
     let mut refusal = None;
@@ -217,7 +218,7 @@ pub fn complete(
     }
     let size = frame.batch_sizes.smallest();
     for member in bare(frame, kept, footprints, size) {
-        let device = book_somewhere(&devices, footprints, &mut ledger, (member, size), lost)?;
+        let device = book_somewhere(&devices, footprints, &mut ledger, member, size, lost)?;
         entries[Cell { device, member }.index_in(frame.members.len())] = Some(size);
     }
     Ok(Matrix::new(frame.clone(), entries)?)

@@ -70,13 +70,9 @@ impl SearchJob {
             return judge;
         };
         let model = self.model(costs);
-        let models = Arc::clone(self.models());
-        Box::new(ErrorRecorder::new(
-            judge,
-            model,
-            (models, &self.devices),
-            (basis, book.clone()),
-        ))
+        let (models, book) = (Arc::clone(self.models()), book.clone());
+        let recorder = ErrorRecorder::new(judge, model, models, &self.devices, basis, book);
+        Box::new(recorder)
     }
 
     /// Returns the evaluator by runs for a search that does not predict. It records the errors of

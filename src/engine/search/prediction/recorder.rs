@@ -35,8 +35,10 @@ impl ErrorRecorder {
     pub(in crate::search) fn new(
         measured: Box<dyn Evaluator>,
         model: ModelEvaluator,
-        (models, devices): (Arc<Ensemble>, &Devices),
-        (basis, book): (PredictionBasis, PredictionBook),
+        models: Arc<Ensemble>,
+        devices: &Devices,
+        basis: PredictionBasis,
+        book: PredictionBook,
     ) -> Self {
         ErrorRecorder {
             subject: subject_number(&models, devices),

@@ -224,7 +224,7 @@ impl Profiler<'_> {
         let watch = ConditionWatch::start(kind.cores(self.devices));
         let measured = profile_worker(self, member, kind.busy(), &sizes)?;
         let condition = watch.end(true);
-        self.keep(path.as_deref(), (member, kind), &measured, condition);
+        self.keep(path.as_deref(), member, kind, &measured, condition);
         Ok((measured, condition))
     }
 
@@ -246,7 +246,8 @@ impl Profiler<'_> {
     fn keep<T: Clone + Serialize + DeserializeOwned>(
         &self,
         path: Option<&Path>,
-        (column, kind): (MemberIndex, &LikeDevices<'_>),
+        column: MemberIndex,
+        kind: &LikeDevices<'_>,
         measured: &T,
         condition: ProfileCondition,
     ) {
@@ -272,9 +273,8 @@ impl Profiler<'_> {
         KeptMeasurement { about, measured }.write(path);
     }
 
-    fn path(&self, of: &str, member: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
+    fn path(&self, of: &str, column: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
         let cache = self.cache?;
-        let column = member;
         let member = &self.models().members[column];
         let key = match kind.like.computation() {
             Computation::Kernels(cores) => {
@@ -347,7 +347,7 @@ impl Profiler<'_> {
         let measured = measure(self, member, kind.busy(), &sizes)?;
         let condition = watch.end(measured.agreed);
         let profile = BatchTimes::new(measured.points)?;
-        self.keep(path.as_deref(), (member, kind), &profile, condition);
+        self.keep(path.as_deref(), member, kind, &profile, condition);
         Ok(FoundProfile {
             is_new: true,
             ..known(profile, condition)
