@@ -214,8 +214,8 @@ impl Drive {
                         of_range.contains(row)
                             && fails(range.request.0, range.part, range.step, row)
                     });
-                    let place = (range.request, range.part);
-                    self.core.lacks(place, range.step, &rows);
+                    let (request, part) = (range.request, range.part);
+                    self.core.lacks(request, part, range.step, &rows);
                 }
                 self.core.finish(self.now, &batch, stamps)
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use divisi_model::dataflow::{RowSet, StepIndex};
 use divisi_model::ensemble::BatchSize;
+use divisi_model::trace::StepPlace;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::order::SampleOrder;
@@ -101,8 +102,8 @@ pub struct Batch<T> {
     pub samples: usize,
     /// The rows to run. More than the samples if the policy pads.
     pub rows: usize,
-    /// The pipeline and the step of the first sample.
-    pub of_step: (PipelineIndex, StepIndex),
+    /// The step of the first sample.
+    pub of_step: StepPlace,
     /// The arrival of the oldest sample.
     pub oldest: Duration,
     /// The time since when the policy has held the batch back on an idle lane, or `None` for other

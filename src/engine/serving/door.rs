@@ -138,12 +138,13 @@ impl Door {
     pub fn admit(
         &mut self,
         samples: usize,
-        (capacity, free): (usize, usize),
+        capacity: usize,
+        free: usize,
         ahead: impl FnOnce() -> f64,
     ) -> Result<(), Refused> {
         let kept = match free == capacity {
             true => 0,
-            false => kept(samples, (capacity, free), ahead).min(free),
+            false => kept(samples, capacity, free, ahead).min(free),
         };
         let verdict = match &self.state {
             DoorState::Starting => Err(Refused::Starting),
@@ -198,7 +199,7 @@ fn kept_for_small(samples: usize, capacity: usize) -> usize {
 }
 
 /// Returns the number of slots that a request must leave to others.
-fn kept(samples: usize, (capacity, free): (usize, usize), ahead: impl FnOnce() -> f64) -> usize {
+fn kept(samples: usize, capacity: usize, free: usize, ahead: impl FnOnce() -> f64) -> usize {
     let most = capacity / KEPT_FOR_URGENT;
     let has_room = samples.saturating_add(most) <= free;
     let for_urgent = match has_room || ahead() <= AMONG_FIRST {

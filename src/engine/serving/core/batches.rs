@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use crate::serving::batch::{
-    Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
+    Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
 };
 use crate::serving::scheduler::{FinishedBatch, Pick, Start};
-use divisi_model::dataflow::StepIndex;
 use divisi_model::ensemble::BatchSize;
-use divisi_model::trace::{Span, SpanKind};
+use divisi_model::trace::{Span, SpanKind, StepPlace};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::latencies::{Stamps, split};
@@ -37,8 +36,8 @@ pub(super) struct RunningBatch {
     pub size: BatchSize,
     /// The number of the worker's lane.
     pub lane: usize,
-    /// The pipeline and the step of the first sample.
-    pub of_step: (PipelineIndex, StepIndex),
+    /// The step of the first sample.
+    pub of_step: StepPlace,
     /// The worker's device.
     pub device: DeviceIndex,
     /// The worker's member.
@@ -70,7 +69,7 @@ impl RunningBatch {
             batch: Some(id.0),
             request,
             requests,
-            of_step: Some(latencies::step_place(self.of_step)),
+            of_step: Some(self.of_step),
         }
     }
 }
@@ -150,7 +149,7 @@ impl<T: Clone> Core<T> {
                 })
             })
             .collect();
-        let of_step = (pipeline.unwrap_or_default(), step);
+        let of_step = latencies::step_place(pipeline.unwrap_or_default(), step);
         let running = RunningBatch {
             since: now,
             worker: worker.id,
@@ -218,12 +217,10 @@ impl<T: Clone> Core<T> {
             );
         }
         let computed = stamps.computed.saturating_sub(stamps.copied);
-        let times = (stamps.started, computed);
         for placed in &batch.ranges {
             let split = || split(now, batch, placed, &stamps);
-            if let Some(finished) = self.record_run(now, &placed.range, times, split) {
-                owed.push(finished);
-            }
+            let finished = self.record_run(now, &placed.range, stamps.started, computed, split);
+            finished.into_iter().for_each(|f| owed.push(f));
         }
         owed
     }

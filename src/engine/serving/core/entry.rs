@@ -201,7 +201,8 @@ impl PartEntry {
         &self,
         request: RequestKey,
         part: usize,
-        (step, plane): (StepIndex, usize),
+        step: StepIndex,
+        plane: usize,
         now: Duration,
     ) -> Range {
         Range {
@@ -247,7 +248,8 @@ impl<T: Clone> RequestEntry<T> {
     pub(super) fn host_work(
         &mut self,
         now: Duration,
-        (request, part): (RequestKey, usize),
+        request: RequestKey,
+        part: usize,
         step: StepIndex,
         needs: &[StepIndex],
     ) -> Option<HostWork<T>> {

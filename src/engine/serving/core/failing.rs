@@ -30,7 +30,8 @@ impl<T: Clone> Core<T> {
     /// the work ends. Returns whether the request can be answered without them.
     pub fn lacks(
         &mut self,
-        (request, part): (RequestKey, usize),
+        request: RequestKey,
+        part: usize,
         step: StepIndex,
         rows: &RowSet,
     ) -> bool {
@@ -49,7 +50,8 @@ impl<T: Clone> Core<T> {
     pub(super) fn fail_unmet(
         &mut self,
         now: Duration,
-        (request, part): (RequestKey, usize),
+        request: RequestKey,
+        part: usize,
     ) -> Option<Finished<T>> {
         let finished = self.give_up_request(now, request);
         // Its queued samples may have been the last to hold the request.

@@ -37,14 +37,14 @@ impl<T: Clone> Following<'_, T> {
                 StepWork::Fold => {}
                 StepWork::Host => {
                     let needs = &flow.step(step).needs;
-                    let work = entry.host_work(now, (request, part), step, needs);
+                    let work = entry.host_work(now, request, part, step, needs);
                     let rows = work.as_ref().map(|w| w.rows.count(w.samples));
                     tally.is_ready(rows.unwrap_or_default());
                     self.host_work.extend(work);
                 }
                 StepWork::Model { member, plane } => {
                     let (place, scheduler) = (&mut entry.parts[part], &mut *self.scheduler);
-                    let first = place.range(request, part, (step, plane), now);
+                    let first = place.range(request, part, step, plane, now);
                     let rows = place.queue(first, |range| scheduler.submit(now, member, range));
                     tally.is_ready(rows);
                 }

@@ -33,7 +33,6 @@ pub fn batch_spans<T>(
     end: Duration,
 ) -> impl Iterator<Item = Span> + use<T> {
     let (request, requests) = requests(batch.ranges.iter().map(|placed| &placed.range));
-    let of_step = Some(step_place(batch.of_step));
     let span = |kind, start, end| Span {
         device: batch.device,
         member: batch.member,
@@ -46,7 +45,7 @@ pub fn batch_spans<T>(
         batch: Some(batch.id.0),
         request,
         requests,
-        of_step,
+        of_step: Some(batch.of_step),
     };
     [
         span(SpanKind::Wait, batch.oldest, stamps.started),
@@ -72,7 +71,7 @@ pub(super) fn requests<'a>(ranges: impl Iterator<Item = &'a Range> + Clone) -> (
 }
 
 /// Returns the place of a step in spans.
-pub(super) fn step_place((pipeline, step): (PipelineIndex, StepIndex)) -> StepPlace {
+pub(super) fn step_place(pipeline: PipelineIndex, step: StepIndex) -> StepPlace {
     StepPlace {
         entry: u16::try_from(pipeline.0).unwrap_or(u16::MAX),
         step: step.number(),
@@ -129,23 +128,22 @@ pub(super) fn record<T>(
     member.record(lag, run);
     waited += run * started.saturating_sub(micros(from));
     let samples = batch.samples.max(1) as u64;
-    let split = split_of_batch(now, batch, stamps, Duration::from_micros(waited / samples));
+    let waited = Duration::from_micros(waited / samples);
+    let ahead = batch.ranges.first().map(|placed| placed.copied_for);
+    let split = split_of(now, batch, stamps, waited, ahead.unwrap_or_default());
     worker.record_split(split, samples);
     member.record_split(split, samples);
 }
 
-/// Returns the split of the time of an average sample of the batch, from its arrival in the queue.
-/// Earlier time belongs to the request.
-fn split_of_batch<T>(
+/// Returns the split of the time of a sample of the batch, from its arrival in the queue `waited`
+/// before the start. Its copy took `ahead`. Earlier time belongs to the request.
+fn split_of<T>(
     now: Duration,
     batch: &Batch<T>,
     stamps: &Stamps,
     waited: Duration,
+    ahead: Duration,
 ) -> LatencySplit {
-    let ahead = batch
-        .ranges
-        .first()
-        .map_or(Duration::ZERO, |p| p.copied_for);
     let ahead = ahead.min(waited);
     let idle = batch.held_since;
     let held = idle.map_or(Duration::ZERO, |at| stamps.started.saturating_sub(at));
@@ -175,21 +173,6 @@ pub(super) fn split<T>(
     placed: &Placed<T>,
     stamps: &Stamps,
 ) -> LatencySplit {
-    let between = |from: Duration, to: Duration| to.saturating_sub(from);
-    let arrived = placed.range.arrived;
-    let waited = between(arrived, stamps.started);
-    let ahead = placed.copied_for.min(waited);
-    let idle = batch.held_since;
-    let held = idle.map(|idle| between(arrived.max(idle), stamps.started));
-    let held = held.unwrap_or_default().min(waited - ahead);
-    LatencySplit {
-        admission: Duration::ZERO,
-        queueing: waited - held - ahead,
-        batching: held,
-        copying: ahead
-            + between(stamps.started, stamps.copied)
-            + between(stamps.computed, stamps.returned),
-        computing: between(stamps.copied, stamps.computed),
-        combining: between(stamps.returned, now),
-    }
+    let waited = stamps.started.saturating_sub(placed.range.arrived);
+    split_of(now, batch, stamps, waited, placed.copied_for)
 }

@@ -32,7 +32,7 @@ impl<T: Clone> Core<T> {
         let (capacity, free) = (served.pool.capacity(), served.pool.available());
         let turn = served.turn(&arrival);
         self.door
-            .admit(samples, (capacity, free), || served.ahead(turn))?;
+            .admit(samples, capacity, free, || served.ahead(turn))?;
         if let Some(reason) = &served.closed {
             let refused = Refused::Closed(reason.clone());
             self.door.count_refusal();
@@ -131,19 +131,20 @@ impl<T: Clone> Core<T> {
         &mut self,
         now: Duration,
         range: &Range,
-        (started, computed): (Duration, Duration),
+        started: Duration,
+        computed: Duration,
         split: impl Fn() -> LatencySplit,
     ) -> Option<Finished<T>> {
-        let (place, len) = ((range.request, range.part), range.len);
-        let end = StepEnd {
+        let (request, part, len) = (range.request, range.part, range.len);
+        let end = Some(StepEnd {
             step: range.step,
             outstanding: len,
             rows: len,
             made: len,
             waited: started.saturating_sub(range.arrived),
             computed,
-        };
-        self.advance(now, place, Some(end), |part, flow, _, report| {
+        });
+        self.advance(now, request, part, end, |part, flow, _, report| {
             part.record_rows(flow, range.step, len, split, report);
         })
     }
@@ -157,16 +158,16 @@ impl<T: Clone> Core<T> {
         rows: RowSet,
     ) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
-        let place = (work.request, work.part);
-        let end = StepEnd {
+        let (request, part) = (work.request, work.part);
+        let end = Some(StepEnd {
             step: work.step,
             outstanding: 1,
             rows: work.rows.count(work.samples),
             made: rows.count(work.samples),
             waited: work.started.saturating_sub(work.arrived),
             computed: now.saturating_sub(work.started),
-        };
-        let finished = self.advance(now, place, Some(end), |part, flow, total, report| {
+        });
+        let finished = self.advance(now, request, part, end, |part, flow, total, report| {
             part.record_host_result(flow, work.step, rows, total, report);
         });
         finished.into_iter().for_each(|f| owed.push(f));
@@ -189,10 +190,10 @@ impl<T: Clone> Core<T> {
             self.patience.pop_first();
             let parts = self.requests.get(&request).map_or(0, |e| e.parts.len());
             for part in 0..parts {
-                let place = (request, part);
-                let finished = self.advance(now, place, None, |part, flow, total, report| {
-                    part.lose_patience(flow, total, report);
-                });
+                let finished =
+                    self.advance(now, request, part, None, |part, flow, total, report| {
+                        part.lose_patience(flow, total, report);
+                    });
                 finished.into_iter().for_each(|f| owed.push(f));
             }
         }
@@ -204,7 +205,8 @@ impl<T: Clone> Core<T> {
     fn advance(
         &mut self,
         now: Duration,
-        (request, part): (RequestKey, usize),
+        request: RequestKey,
+        part: usize,
         end: Option<StepEnd>,
         event: impl FnOnce(&mut PartProgress, &Dataflow, Duration, &mut StepReport),
     ) -> Option<Finished<T>> {
@@ -214,11 +216,8 @@ impl<T: Clone> Core<T> {
         let place = &mut entry.parts[part];
         if let Some(mut end) = end {
             place.outstanding -= end.outstanding;
-            let lacking = place
-                .progress
-                .as_ref()
-                .map(|part| part.missing_rows(end.step));
-            if entry.over || lacking.is_some_and(|lacking| lacking > 0) {
+            let progress = place.progress.as_ref();
+            if entry.over || progress.is_some_and(|part| part.missing_rows(end.step) > 0) {
                 // A failed step does not determine the number of rows that it passes on.
                 end.made = end.rows;
             }
@@ -240,7 +239,7 @@ impl<T: Clone> Core<T> {
             entry.note_late(&report.late);
         }
         if report.unmet {
-            return self.fail_unmet(now, (request, part));
+            return self.fail_unmet(now, request, part);
         }
         let complete = report.over.and_then(|split| {
             entry.open -= 1;

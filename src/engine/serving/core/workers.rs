@@ -100,15 +100,14 @@ impl<T: Clone> Core<T> {
         }
         let ranges = batch.ranges.iter().map(|placed| placed.range);
         let (spared, failing): (Vec<Range>, Vec<Range>) = ranges
-            .partition(|range| self.lacks((range.request, range.part), range.step, &range.rows()));
+            .partition(|range| self.lacks(range.request, range.part, range.step, &range.rows()));
         let stuck: Vec<RequestKey> = failing.iter().map(|range| range.request).collect();
         let mut failed = self.fail_many(now, &stuck);
         for range in &failing {
             self.discard(range);
         }
         for range in &spared {
-            let finished =
-                self.record_run(now, range, (now, Duration::ZERO), LatencySplit::default);
+            let finished = self.record_run(now, range, now, Duration::ZERO, LatencySplit::default);
             finished.into_iter().for_each(|f| failed.push(f));
         }
         Some(failed)

@@ -206,7 +206,7 @@ fn lacking(batch: &LiveBatch) -> Vec<(Range, RowSet)> {
 
 fn tell_lacking(core: &mut Core<Payload>, lacking: &[(Range, RowSet)]) {
     for (range, rows) in lacking {
-        core.lacks((range.request, range.part), range.step, rows);
+        core.lacks(range.request, range.part, range.step, rows);
     }
 }
 
@@ -238,7 +238,7 @@ impl EngineState {
         let unique = self.serial << BATCH_DIGITS | batch.id.0;
         for (nth, placed) in batch.ranges.iter().enumerate() {
             if let Some(log) = &placed.payload.runs {
-                log.of_batch((unique, batch, nth == 0), placed, stamps, end);
+                log.of_batch(unique, batch, nth == 0, placed, stamps, end);
             }
         }
     }

@@ -56,7 +56,7 @@ impl EngineState {
         let lacking = work.rows.difference(work.samples, &failed.sound);
         let requests = {
             let (mut core, now) = (self.core(), self.now());
-            let is_spared = core.lacks((work.request, work.part), work.step, &lacking);
+            let is_spared = core.lacks(work.request, work.part, work.step, &lacking);
             (!is_spared).then(|| core.fail(now, work.request))
         };
         if let Some(requests) = requests {

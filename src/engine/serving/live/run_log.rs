@@ -83,7 +83,9 @@ impl RunLog {
     /// are the request's rows in it.
     pub(super) fn of_batch<T>(
         &self,
-        (number, batch, is_first): (u64, &Batch<T>, bool),
+        number: u64,
+        batch: &Batch<T>,
+        is_first: bool,
         placed: &Placed<T>,
         stamps: &Stamps,
         end: Duration,
