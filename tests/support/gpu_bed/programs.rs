@@ -70,7 +70,7 @@ impl PredictorFactory for SoftFactory {
         let precision = network
             .precision
             .on_gpu(gpu.info(), self.ensemble.precision);
-        self.programs.get((member, precision), gpu, || {
+        self.programs.get(member, precision, gpu, || {
             self.made.fetch_add(1, Ordering::AcqRel);
             let weights = gpu.allocate(WEIGHTS).map_err(ComputeError::Gpu)?;
             Ok(Arc::new(SoftProgram {

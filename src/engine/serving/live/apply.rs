@@ -210,7 +210,7 @@ impl Engine {
             event = match action {
                 ReloadAction::Done => return Ok(()),
                 ReloadAction::Failed(reason) => return Err(ApplyError::Worker(reason)),
-                action => self.act(action, (before, after), &mut built),
+                action => self.act(action, before, after, &mut built),
             };
         }
     }
@@ -218,7 +218,8 @@ impl Engine {
     fn act(
         &self,
         action: ReloadAction,
-        (before, after): (&[MemberPrecision], &[MemberPrecision]),
+        before: &[MemberPrecision],
+        after: &[MemberPrecision],
         built: &mut Vec<WorkerSpec>,
     ) -> ReloadEvent {
         match action {

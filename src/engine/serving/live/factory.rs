@@ -194,7 +194,7 @@ impl PredictorFactory for NetworkFactory {
         let of_all = self.ensemble.precision;
         let precision = network.precision.on_gpu(gpu.info(), of_all);
         let lower = || lower_for_gpu(column, precision, gpu);
-        self.programs.get((network.member, precision), gpu, lower)
+        self.programs.get(network.member, precision, gpu, lower)
     }
 }
 
@@ -280,7 +280,8 @@ impl Programs {
     /// The program could not be created.
     pub fn get(
         &self,
-        (member, precision): (MemberIndex, Precision),
+        member: MemberIndex,
+        precision: Precision,
         gpu: &Arc<dyn Gpu>,
         lower: impl FnOnce() -> Result<Arc<dyn Program>, BuildError>,
     ) -> Result<Arc<dyn Program>, BuildError> {

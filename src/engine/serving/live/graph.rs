@@ -133,9 +133,8 @@ impl PipelineRows {
     /// the part, or `None` if there are none.
     pub(super) fn not_finite(&self, range: &Range) -> Option<RowSet> {
         let width = self.pipeline.step(range.step).width.max(1);
-        let written = self.parts[range.part].steps[range.step.get()]
-            .written
-            .lock();
+        let rows = &self.parts[range.part].steps[range.step.get()];
+        let written = rows.written.lock();
         let is_flawed = |row: usize| {
             let in_range = (range.first..range.first + range.len).contains(&row);
             let row = written.get(row * width..(row + 1) * width);
@@ -170,7 +169,8 @@ impl PipelineRows {
     pub(super) fn gather(
         &self,
         samples: RequestSamples<'_>,
-        (part, first): (usize, usize),
+        part: usize,
+        first: usize,
         plane: usize,
         to: &mut [f32],
     ) {
@@ -376,7 +376,7 @@ impl HeldRows<'_> {
                 let rows = self.part.samples.get_or_init(|| {
                     let mut rows = vec![0.0; self.part.slice.len * width];
                     let slice = self.part.slice;
-                    self.samples.read((self.at, 0), slice, plane, &mut rows);
+                    self.samples.read(self.at, 0, slice, plane, &mut rows);
                     rows.into()
                 });
                 (&rows[..], width)

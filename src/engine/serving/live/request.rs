@@ -200,19 +200,19 @@ impl RequestData {
 
     /// Copies the samples of a batch's range to `to`, in the layout of its model's input.
     pub(super) fn read(&self, range: &Range, slice: Slice, to: &mut [f32]) {
-        let (samples, from) = (self.samples(), (range.part, range.first));
+        let (samples, part, first) = (self.samples(), range.part, range.first);
         match &self.graph {
             Some(graph) if graph.is_gathered(range.plane) => {
-                graph.gather(samples, from, range.plane, to);
+                graph.gather(samples, part, first, range.plane, to);
             }
-            _ => samples.read(from, slice, range.plane, to),
+            _ => samples.read(part, first, slice, range.plane, to),
         }
     }
 
     /// Copies results of steps to `to`, in the layout of a plane.
-    pub(super) fn gather(&self, from: (usize, usize), plane: usize, to: &mut [f32]) {
+    pub(super) fn gather(&self, part: usize, first: usize, plane: usize, to: &mut [f32]) {
         if let Some(graph) = &self.graph {
-            graph.gather(self.samples(), from, plane, to);
+            graph.gather(self.samples(), part, first, plane, to);
         }
     }
 

@@ -89,7 +89,8 @@ impl<'a> RequestSamples<'a> {
     /// the pool they are in `slice`.
     pub(super) fn read(
         self,
-        (part, first): (usize, usize),
+        part: usize,
+        first: usize,
         slice: Slice,
         plane: usize,
         to: &mut [f32],

@@ -62,26 +62,26 @@ pub(crate) fn open(
     let each = devices.enumerate();
     each.map(|(index, device)| {
         let has_memory = devices.memory_bytes(index) > 0;
-        open_one(networks, (costs, priority), index, device, has_memory)
+        open_one(networks, costs, priority, index, device, has_memory)
     })
     .collect()
 }
 
 fn open_one(
     networks: &ServedNetworks,
-    (costs, priority): (&Arc<Costs>, Option<ThreadPriority>),
+    costs: &Arc<Costs>,
+    priority: Option<ThreadPriority>,
     index: DeviceIndex,
     device: &Device,
     has_memory: bool,
 ) -> Result<Arc<dyn DeviceDriver>, DriverError> {
     let name = &device.name;
     Ok(match &device.kind {
-        DeviceKind::Cpu { cores } => {
-            let threads = (&cores[..], priority);
-            Arc::new(PartitionDriver::new(index, name, threads, networks)?)
-        }
+        DeviceKind::Cpu { cores } => Arc::new(PartitionDriver::new(
+            index, name, cores, priority, networks,
+        )?),
         // A GPU without memory counts as lost, as in searches, so it gets no workers.
-        DeviceKind::Gpu { .. } if !has_memory => Arc::new(AbsentDriver::new(index)),
+        DeviceKind::Gpu { .. } if !has_memory => Arc::new(AbsentDriver { device: index }),
         DeviceKind::Gpu { info } => {
             let slot = GpuSlot::open(index, name, info, networks);
             Arc::new(slot.map_err(|reason| DriverError::Device {
@@ -101,13 +101,6 @@ fn open_one(
 /// Represents a GPU without available memory. It gets no workers, so it has nothing to do.
 struct AbsentDriver {
     device: DeviceIndex,
-}
-
-impl AbsentDriver {
-    /// Creates the driver of `device`.
-    fn new(device: DeviceIndex) -> Self {
-        AbsentDriver { device }
-    }
 }
 
 impl DeviceDriver for AbsentDriver {

@@ -49,7 +49,8 @@ impl PartitionDriver {
     pub(super) fn new(
         device: DeviceIndex,
         name: &str,
-        (cores, priority): (&[usize], Option<ThreadPriority>),
+        cores: &[usize],
+        priority: Option<ThreadPriority>,
         networks: &ServedNetworks,
     ) -> Result<Self, NoThread> {
         Ok(PartitionDriver {

@@ -39,7 +39,7 @@ impl ServingGpu {
     ) -> Result<PartCopy, GpuError> {
         let (part, plane) = (transfer.part.part, transfer.part.plane);
         let from = match request.is_gathered(plane) {
-            true => self.gathered(request, (part, 0), slice.len, plane)?,
+            true => self.gathered(request, part, 0, slice.len, plane)?,
             false => self.host_slice(request, slice, plane)?,
         };
         let stream = &self.context.copy_in;

@@ -81,10 +81,10 @@ impl GpuLane {
                 BatchPiece::There(slice) => slice,
                 BatchPiece::Gathered(at) => {
                     let Placed { range, payload, .. } = &batch.ranges[at];
-                    let from = (range.part, range.first);
-                    let host = self.gpu.gathered(payload, from, range.len, range.plane)?;
-                    staged += range.len;
-                    self.buffers.copy_in(&host, staged - range.len)?
+                    let (part, first, len) = (range.part, range.first, range.len);
+                    let host = self.gpu.gathered(payload, part, first, len, range.plane)?;
+                    staged += len;
+                    self.buffers.copy_in(&host, staged - len)?
                 }
                 BatchPiece::Here(at, from, plane) => {
                     let payload = &batch.ranges[at].payload;

@@ -79,13 +79,14 @@ impl ServingGpu {
     pub(super) fn gathered(
         &self,
         request: &RequestData,
-        (part, first): (usize, usize),
+        part: usize,
+        first: usize,
         len: usize,
         plane: usize,
     ) -> Result<HostSlice, GpuError> {
         let floats = len * request.gathered_width(plane);
         let mut block: PinnedBlock = self.context.gpu.pinned(floats)?;
-        request.gather((part, first), plane, block.values_mut());
+        request.gather(part, first, plane, block.values_mut());
         Ok(block.slice(0, floats))
     }
 }
