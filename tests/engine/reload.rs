@@ -110,7 +110,7 @@ proptest! {
         let (Ok(old), Ok(new)) = (Matrix::from_rows(Arc::clone(&frame), &a), Matrix::from_rows(frame, &b)) else { return Ok(()) };
         if before.book(&old, &devices).is_err() { return Ok(()) }
         let is_rebuilt = |cell: Cell| rebuilt[cell.member.get()];
-        let plan = ReloadPlan::rebuilding((&old, &before), (&new, &after), &devices, is_rebuilt);
+        let plan = ReloadPlan::rebuilding(&old, &before, &new, &after, &devices, is_rebuilt);
         let Ok(plan) = plan else {
             prop_assert!(after.book(&new, &devices).is_err());
             return Ok(());

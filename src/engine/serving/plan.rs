@@ -228,7 +228,7 @@ fn reload(
     after: &Footprints,
     limits: &PlanLimits<'_>,
 ) -> Result<ReloadPlan, PlanError> {
-    let (old, new) = (&basis.setup.matrix, &to.matrix);
+    let (old, before, new) = (&basis.setup.matrix, limits.footprints, &to.matrix);
     let devices = limits.devices;
     let is_rebuilt = |cell: Cell| {
         let (was, is) = (&basis.setup.precisions, &to.precisions);
@@ -239,17 +239,17 @@ fn reload(
             limits.ensemble.precision,
         )
     };
-    let (old, new) = ((old, limits.footprints), (new, after));
     let lost = |cell: &Cell| basis.lost.contains(&cell.device);
-    if let Some((cell, _)) = new.0.workers().find(|(cell, _)| lost(cell)) {
+    if let Some((cell, _)) = new.workers().find(|(cell, _)| lost(cell)) {
         return Err(PlanError::DeviceLost(devices.get(cell.device).name.clone()));
     }
     let mut plan = match &basis.left {
-        None => ReloadPlan::rebuilding(old, new, devices, is_rebuilt)?,
+        None => ReloadPlan::rebuilding(old, before, new, after, devices, is_rebuilt)?,
         Some(left) => {
             // A setup that would not fit without the search either is reported as such.
             after.book(&to.matrix, devices)?;
-            ReloadPlan::rebuilding(old, new, left, is_rebuilt).map_err(PlanError::Lent)?
+            ReloadPlan::rebuilding(old, before, new, after, left, is_rebuilt)
+                .map_err(PlanError::Lent)?
         }
     };
     plan.revive(&basis.retired);

@@ -35,17 +35,19 @@ impl ReloadPlan {
         footprints: &Footprints,
         devices: &Devices,
     ) -> Result<Self, DoesNotFit> {
-        ReloadPlan::rebuilding((old, footprints), (new, footprints), devices, |_| false)
+        ReloadPlan::rebuilding(old, footprints, new, footprints, devices, |_| false)
     }
 
-    /// Plans a reload from `old` to `new`, each with the memory of its workers. Workers in cells
+    /// Plans a reload from `old` to `new`, whose workers take `before` and `after`. Workers in cells
     /// with `is_rebuilt` are built again, because the precision of their members changes.
     ///
     /// # Errors
     /// See [`ReloadPlan::new`].
     pub fn rebuilding(
-        (old, before): (&Matrix, &Footprints),
-        (new, after): (&Matrix, &Footprints),
+        old: &Matrix,
+        before: &Footprints,
+        new: &Matrix,
+        after: &Footprints,
         devices: &Devices,
         is_rebuilt: impl Fn(Cell) -> bool,
     ) -> Result<Self, DoesNotFit> {
