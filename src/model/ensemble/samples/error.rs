@@ -61,7 +61,8 @@ pub(super) fn not_whole(label: f64) -> ReadError {
 
 /// Returns the error of a target at a row and column, from 0.
 pub(super) fn wrong_cell(
-    (row, column): (usize, usize),
+    row: usize,
+    column: usize,
     expected: &str,
     found: impl Display,
 ) -> ReadError {

@@ -12,7 +12,8 @@ use divisi_runtime::reading;
 pub(super) fn read(
     source: &ManifestSource<'_>,
     table: &MemberTable,
-    (graph, weights): (&Graph, &Weights),
+    graph: &Graph,
+    weights: &Weights,
 ) -> Result<Option<Arc<Calibration>>, EnsembleError> {
     let Some(written) = &table.calibration else {
         return Ok(None);

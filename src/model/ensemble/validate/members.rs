@@ -77,7 +77,7 @@ fn build_member(
         by_length,
         own,
         input,
-    } = MemberNetwork::read(source, table, (input, sample), answers)?;
+    } = MemberNetwork::read(source, table, input, sample, answers)?;
     let naming = naming(source, table)?;
     let weights = match (&table.weights, own) {
         (None, Some(own)) => own,
@@ -93,8 +93,8 @@ fn build_member(
         (Some(_), _) | (None, AnswerKind::Values { .. } | AnswerKind::Boxes { .. }) => None,
         (None, _) => probabilities(&graph, &weights, answers.count()),
     };
-    let outputs = outputs(source, table, (answers, ends_in), (&graph, shapes))?;
-    let calibration = calibration::read(source, table, (&graph, &weights))?;
+    let outputs = outputs(source, table, answers, ends_in, &graph, shapes)?;
+    let calibration = calibration::read(source, table, &graph, &weights)?;
     Ok(Member {
         name: table.name.clone(),
         graph: Arc::new(graph),
@@ -142,7 +142,7 @@ fn build_model(
             return Err(source.wrong(written.span().start, why));
         }
     };
-    let calibration = calibration::read(source, table, (&network.graph, &weights))?;
+    let calibration = calibration::read(source, table, &network.graph, &weights)?;
     let member = Member::from_model(table.name.clone(), network.graph, None, weights);
     let at = table.network.span().start;
     let named = |why| source.wrong(at, format!("network of `{}`: {why}", table.name));
@@ -158,32 +158,29 @@ fn build_model(
 fn outputs(
     source: &ManifestSource<'_>,
     table: &MemberTable,
-    (answers, ends_in): (AnswerKind, Option<Probabilities>),
-    (graph, shapes): (&Graph, [Shape; 2]),
+    answers: AnswerKind,
+    ends_in: Option<Probabilities>,
+    graph: &Graph,
+    shapes: [Shape; 2],
 ) -> Result<OutputKind, EnsembleError> {
     let written = table.outputs.as_ref();
     let outputs = written.map(|w| *w.get_ref());
-    if let (AnswerKind::Boxes { .. }, outputs) = (answers, outputs) {
+    if let AnswerKind::Boxes { .. } = answers {
         let table = boxes_table(source, table, outputs)?;
         let boxes = boxes::outputs(&table.1, answers.count(), graph, shapes);
         let named = |why| source.wrong(table.0, format!("members.outputs: {why}"));
         return boxes.map(OutputKind::Boxes).map_err(named);
     }
-    let found = match outputs {
-        Some(MemberOutputs::Kind(kind)) => Some(kind),
-        None => None,
-        Some(MemberOutputs::Boxes(_)) => {
-            let at = written.map_or(0, |w| w.span().start);
-            let kind = answers.name();
-            let why = format!("members.outputs: expected no table, since the answers are {kind}");
-            return Err(source.wrong(at, why));
-        }
-    };
     let wrong = |expected: &str| {
         let at = written.map_or(0, |w| w.span().start);
         let kind = answers.name();
         let why = format!("members.outputs: expected {expected}, since the answers are {kind}");
         Err(source.wrong(at, why))
+    };
+    let found = match outputs {
+        Some(MemberOutputs::Kind(kind)) => Some(kind),
+        None => None,
+        Some(MemberOutputs::Boxes(_)) => return wrong("no table"),
     };
     let found = found.or_else(|| outputs_of(answers, ends_in?));
     Ok(match (answers, found) {

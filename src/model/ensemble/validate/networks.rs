@@ -28,7 +28,8 @@ impl MemberNetwork {
     pub(super) fn read(
         source: &ManifestSource<'_>,
         table: &MemberTable,
-        (input, sample): (Input, &SampleInput),
+        input: Input,
+        sample: &SampleInput,
         answers: AnswerKind,
     ) -> Result<Self, EnsembleError> {
         let at = table.network.span().start;

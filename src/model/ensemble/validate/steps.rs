@@ -245,16 +245,12 @@ fn host(table: &StepTable, kind: &str) -> Result<HostStep, FieldFault> {
         },
         "normalise" => HostStep::Normalise {
             scale: finite("scale", table.scale.as_ref(), 1.0)?,
-            mean: numbers(
-                "mean",
-                table.mean.as_ref(),
-                (0.0, f32::MIN),
-                "finite numbers",
-            )?,
+            mean: numbers("mean", table.mean.as_ref(), 0.0, f32::MIN, "finite numbers")?,
             std: numbers(
                 "std",
                 table.std.as_ref(),
-                (1.0, f32::MIN_POSITIVE),
+                1.0,
+                f32::MIN_POSITIVE,
                 "numbers above 0",
             )?,
         },
@@ -276,7 +272,8 @@ fn weights(table: &StepTable) -> Result<Vec<f32>, FieldFault> {
 fn numbers(
     field: &str,
     written: Option<&Spanned<OneOrMore>>,
-    (usual, least): (f32, f32),
+    usual: f32,
+    least: f32,
     expected: &str,
 ) -> Result<Vec<f32>, FieldFault> {
     let numbers = written.map_or_else(|| vec![usual], |written| written.get_ref().numbers());

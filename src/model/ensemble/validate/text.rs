@@ -86,7 +86,7 @@ pub(super) fn input(
         true => Dimension::Varies,
         false => Dimension::Fixed(length),
     };
-    let kinds = specs.iter().map(|spec| kind(text, spec, (size, length)));
+    let kinds = specs.iter().map(|spec| kind(text, spec, size, length));
     let kinds: Vec<TokenTensor> = kinds.collect::<Result<_, _>>().map_err(wrong)?;
     let (ids, _) = names(text)[0];
     if !kinds.contains(&TokenTensor::Ids) {
@@ -162,7 +162,8 @@ fn names(text: &TextTable) -> [(&str, TokenTensor); 4] {
 fn kind(
     text: &TextTable,
     spec: &TensorSpec,
-    (size, length): (Dimension, usize),
+    size: Dimension,
+    length: usize,
 ) -> Result<TokenTensor, String> {
     let names = names(text);
     let found = names.iter().find(|(name, _)| *name == spec.name);
@@ -238,7 +239,7 @@ pub(super) fn check_tables(
         for (name, kind) in names(text) {
             let rows = rows(member, name);
             let tokenizer = input.tokenizer();
-            let short = rows.and_then(|rows| too_short(kind, rows, (text, tokenizer)));
+            let short = rows.and_then(|rows| too_short(kind, rows, text, tokenizer));
             if let Some((at, why)) = short {
                 let why = format!("input.text.{why} of member `{}`", member.name);
                 return Err(source.wrong(at, why));
@@ -261,7 +262,8 @@ fn rows(member: &Member, name: &str) -> Option<usize> {
 fn too_short(
     kind: TokenTensor,
     rows: usize,
-    (text, tokenizer): (&TextTable, &TextTokenizer),
+    text: &TextTable,
+    tokenizer: &TextTokenizer,
 ) -> Option<(usize, String)> {
     let within = |highest: u32| (highest as usize) < rows;
     let (of_file, of_length) = (text.tokenizer.span().start, text.length.span().start);

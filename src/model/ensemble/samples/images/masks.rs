@@ -100,9 +100,7 @@ impl<'a> MaskRows<'a> {
                 let class = mask.pixels[row * mask.width + column];
                 let cell = self.columns.cell(class.into());
                 values.push(
-                    cell.ok_or_else(|| {
-                        wrong_cell((*row, *column), self.columns.expected(), class)
-                    })?,
+                    cell.ok_or_else(|| wrong_cell(*row, *column, self.columns.expected(), class))?,
                 );
             }
         }

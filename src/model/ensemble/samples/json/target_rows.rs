@@ -104,7 +104,7 @@ impl<'a> JsonTargetRows<'a> {
             true => "the name of a label",
             false => self.rows.columns.expected(),
         };
-        wrong_cell((self.count, self.column), expected, found)
+        wrong_cell(self.count, self.column, expected, found)
     }
 
     /// Stores an error. The parser's own error has no details.

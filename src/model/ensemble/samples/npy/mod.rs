@@ -102,7 +102,7 @@ fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, Re
     for (at, value) in values.iter_mut().enumerate() {
         *value = columns.cell(*value).ok_or_else(|| {
             let number = words::number(f64::from(*value));
-            wrong_cell((at / found, at % found), columns.expected(), number)
+            wrong_cell(at / found, at % found, columns.expected(), number)
         })?;
     }
     Ok(Targets::Rows {

@@ -47,7 +47,8 @@ fn place(at: usize) -> usize {
 #[inline]
 pub(super) fn whole(
     bits: &mut BitReader<'_>,
-    (dc, ac): (&HuffmanTable, &HuffmanTable),
+    dc: &HuffmanTable,
+    ac: &HuffmanTable,
     predictor: &mut i32,
     block: &mut Block,
 ) -> Result<usize, ScanFault> {

@@ -236,7 +236,7 @@ impl ScanRun<'_> {
         let predictor = &mut part.predictor;
         if let BlockCoding::Whole { dc, ac } = part.coding {
             let mut block = [0; 64];
-            let last = blocks::whole(bits, (dc, ac), predictor, &mut block)?;
+            let last = blocks::whole(bits, dc, ac, predictor, &mut block)?;
             data.show(at, &block, last);
             return Ok(());
         }
