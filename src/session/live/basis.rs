@@ -75,7 +75,8 @@ impl CostSources {
     pub(super) fn otherwise(
         &self,
         basis: &Basis,
-        (precisions, setup): (&[MemberPrecision], &Setup),
+        precisions: &[MemberPrecision],
+        setup: &Setup,
         footprints: &Footprints,
     ) -> Result<Option<Costs>, NoBasis> {
         let (devices, of_all) = (self.engine.devices(), self.engine.ensemble().precision);

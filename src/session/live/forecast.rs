@@ -294,7 +294,7 @@ impl Forecast {
         let footprints = footprints.in_precisions(ensemble, devices, &setup.precisions);
         let costs = self
             .sources
-            .otherwise(basis, (&self.precisions, setup), &footprints)?;
+            .otherwise(basis, &self.precisions, setup, &footprints)?;
         let costs = costs.as_ref().unwrap_or(&basis.costs);
         let rates = Rates::slowed(frame, devices, costs, batching, slowdown).demanding(rows);
         Ok(Some(Model {

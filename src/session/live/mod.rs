@@ -179,8 +179,7 @@ impl LiveSession {
         models::changes(&self.watched.catalogue, &running.catalogue)
             .into_iter()
             .for_each(|line| next.say(LogLevel::Info, line));
-        let both = (&*self.watched, &*running);
-        self.spans.leave(&mut self.session, both);
+        self.spans.leave(&mut self.session, &self.watched, &running);
         next.go_on_from(&self.session);
         self.before.set_load(&next.load);
         let mut before = std::mem::replace(&mut self.session, next);
@@ -201,7 +200,7 @@ impl LiveSession {
         let figures = self.session.engine.telemetry().entries();
         let statuses = self.changes.deployment().models();
         let ledger = self.session.engine.telemetry().ledger();
-        let mut views = models::views(catalogue, (&figures, ledger), statuses);
+        let mut views = models::views(catalogue, &figures, ledger, statuses);
         if let Some(door) = &self.door {
             models::add_callers(&mut views, door.callers_of_models());
             models::add_variants(&mut views, door.variants_of_models());

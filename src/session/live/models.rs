@@ -11,7 +11,8 @@ use divisi_model::metrics::{ErrorKey, ErrorOutcome, NamedVersion};
 /// Returns the served models, then the others.
 pub(super) fn views(
     catalogue: &Catalogue,
-    (figures, ledger): (&[EntryStats], &RequestLedger),
+    figures: &[EntryStats],
+    ledger: &RequestLedger,
     statuses: Vec<ModelStatus>,
 ) -> Vec<CatalogueView> {
     let failure_of = |entry: &CatalogueEntry| {

@@ -57,7 +57,8 @@ impl SpansOfEngines {
     pub(super) fn leave(
         &mut self,
         session: &mut EngineSession,
-        (before, next): (&Generation, &Generation),
+        before: &Generation,
+        next: &Generation,
     ) {
         let mut left = Vec::new();
         self.lost = self.take(session, &mut left);

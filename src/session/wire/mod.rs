@@ -98,11 +98,12 @@ pub(crate) fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8
 /// # Errors
 /// Returns an error if the bytes are invalid or too many.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
-    whole(decode_first(bytes)?)
+    whole(bytes, usize::MAX)
 }
 
-/// Returns a decoded value if no bytes remain.
-fn whole<T>((value, rest): (T, &[u8])) -> Result<T, WireError> {
+/// Decodes a value from all of `bytes` in at most `allowed` bytes of memory.
+fn whole<T: DeserializeOwned>(bytes: &[u8], allowed: usize) -> Result<T, WireError> {
+    let (value, rest) = take_within(bytes, allowed)?;
     match rest.is_empty() {
         true => Ok(value),
         false => Err(WireError::Damaged(format!("{} extra bytes", rest.len()))),
@@ -130,7 +131,7 @@ pub fn unpack<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, WireE
         return Err(WireError::TooLong { found, most });
     }
     let raw = block::decompress(packed, found).map_err(damaged)?;
-    whole(take_within(&raw, allowed)?)
+    whole(&raw, allowed)
 }
 
 /// The formats with a header.
