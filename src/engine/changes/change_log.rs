@@ -152,14 +152,8 @@ impl ChangeLog {
 
     /// Records that another setup runs: `period` was measured under the old one, and the new one
     /// began at `reading`.
-    pub(super) fn remember(
-        &mut self,
-        change: &MadeChange<'_>,
-        (period, reading): (Reading, Reading),
-    ) {
-        let &MadeChange {
-            old, new, origin, ..
-        } = change;
+    pub(super) fn remember(&mut self, change: &MadeChange<'_>, period: Reading, reading: Reading) {
+        let (old, new, origin) = (change.old, change.new, change.origin);
         // A plan that only brings retired workers back does not change the setup.
         if old == new {
             return;
@@ -171,7 +165,7 @@ impl ChangeLog {
         self.hold_off(&diff, new, origin);
         self.step(change);
         let did = self.measured(&period.since(&self.since));
-        self.runs(new.clone(), (did, reading), origin.to_string());
+        self.runs(new.clone(), did, reading, origin.to_string());
     }
 
     /// Drops the step of an undo or redo that changed nothing, for example because its models failed
@@ -258,7 +252,7 @@ impl ChangeLog {
     }
 
     /// Ends the entry of the running setup and begins one for `setup`.
-    fn runs(&mut self, setup: Setup, (did, now): (Measured, Reading), why: String) {
+    fn runs(&mut self, setup: Setup, did: Measured, now: Reading, why: String) {
         if let Some(last) = self.entries.back_mut() {
             last.until = Some(now.at);
             last.did = did;

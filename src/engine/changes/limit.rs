@@ -150,8 +150,8 @@ impl Limit {
 
     /// Returns the upper confidence bound, at `risk`, of the share of hits in the baseline.
     fn bound(&self, before: &Baseline, risk: f64) -> f64 {
-        let (hit, of) = self.effective(self.count(&before.whole));
-        stats::share_at_most(hit, of, risk)
+        let (hit, of) = self.count(&before.whole);
+        stats::share_at_most(self.effective(hit), self.effective(of), risk)
     }
 
     /// Sets the allowed share of hits, and the sample size that results from it.
@@ -168,10 +168,9 @@ impl Limit {
         self
     }
 
-    /// Divides counts by the dispersion.
-    fn effective(&self, (hit, of): (u64, u64)) -> (u64, u64) {
-        let fewer = |n: u64| (n as f64 / self.dispersion).round() as u64;
-        (fewer(hit), fewer(of))
+    /// Returns a count divided by the dispersion.
+    fn effective(&self, count: u64) -> u64 {
+        (count as f64 / self.dispersion).round() as u64
     }
 
     /// Returns whether the limit is exceeded during the probation. The test stays valid however
@@ -184,8 +183,9 @@ impl Limit {
 
     /// Returns whether the limit is exceeded by more than chance, tested once at the end.
     pub(super) fn is_passed_at_the_end(&self, after: &Reading) -> bool {
-        let (hit, of) = self.effective(self.count(after));
-        stats::at_least(hit, of, self.allowed) <= self.risk || self.is_passed_meanwhile(after)
+        let (hit, of) = self.count(after);
+        let chance = stats::at_least(self.effective(hit), self.effective(of), self.allowed);
+        chance <= self.risk || self.is_passed_meanwhile(after)
     }
 
     /// Returns the state of the limit.
@@ -236,7 +236,7 @@ impl Limit {
 
     /// Returns the most hits among `counted` that are still within chance.
     fn most(&self, counted: u64) -> u64 {
-        let (_, of) = self.effective((0, counted));
+        let of = self.effective(counted);
         let most = stats::surprising(of, self.allowed, self.risk).saturating_sub(1);
         (most as f64 * self.dispersion) as u64
     }

@@ -99,13 +99,13 @@ impl ChangeMachine {
                 graded,
             } => {
                 self.log.set_graded(graded);
-                Ok(self.ended(now, result, *running, (*before, *reading)))
+                Ok(self.ended(now, result, *running, *before, *reading))
             }
             ChangeEvent::Looked {
                 reading,
                 in_flight,
                 is_disturbed,
-            } => Ok(self.looked(now, &reading, (in_flight, is_disturbed))),
+            } => Ok(self.looked(now, &reading, in_flight, is_disturbed)),
             ChangeEvent::GoalsSeen(evidence) => Ok(self.goals_seen(now, &evidence)),
             ChangeEvent::Closed => {
                 self.is_closing = true;
@@ -244,7 +244,7 @@ impl ChangeMachine {
             origin,
             handover: Handover::Beside,
         };
-        self.log.remember(&made, (reading.clone(), reading));
+        self.log.remember(&made, reading.clone(), reading);
         actions.push(ChangeAction::SetSettings);
         actions.push(ChangeAction::Log(LogLevel::Info, said.join(", ")));
         Ok(actions)
@@ -305,7 +305,8 @@ impl ChangeMachine {
         now: Duration,
         result: Result<Applied, Arc<DeploymentError>>,
         running: Setup,
-        readings: (Reading, Reading),
+        before: Reading,
+        reading: Reading,
     ) -> Actions {
         let Some(mut change) = self.under_way.take() else {
             return Actions::new();
@@ -331,13 +332,13 @@ impl ChangeMachine {
             origin: &change.origin,
             handover: change.handover,
         };
-        self.log.remember(&made, readings);
+        self.log.remember(&made, before, reading);
         let (state, mut actions) = match result {
             Ok(Applied { gap }) => {
                 if old == running {
                     self.log.drop_step(&change.origin);
                 }
-                let actions = self.succeeded(now, change, (old, &running), gap);
+                let actions = self.succeeded(now, change, old, &running, gap);
                 (ReloadState::Done, actions)
             }
             // Only a part of the change may have been made.
@@ -357,7 +358,8 @@ impl ChangeMachine {
         &mut self,
         now: Duration,
         mut change: UnderWay,
-        (old, new): (Setup, &Setup),
+        old: Setup,
+        new: &Setup,
         gap: Option<Duration>,
     ) -> Actions {
         let mut actions = Actions::new();
@@ -369,8 +371,8 @@ impl ChangeMachine {
         }
         actions.extend(self.watch(now, &change, old));
         let took = now.saturating_sub(change.began);
-        let change_of = (&diff, &new.matrix.frame().members[..]);
-        actions.extend(info(done(change_of, &change.origin, (took, gap))));
+        let members = &new.matrix.frame().members;
+        actions.extend(info(done(&diff, members, &change.origin, took, gap)));
         actions
     }
 }

@@ -68,7 +68,8 @@ impl RequestTrial {
         &mut self,
         view: &mut Probation,
         now: &Reading,
-        (in_flight, is_disturbed): (usize, bool),
+        in_flight: usize,
+        is_disturbed: bool,
         change_log: &ChangeLog,
     ) -> JudgeVerdict {
         let settle = (view.terms.lasts / 10).min(SETTLE);
@@ -99,7 +100,8 @@ impl RunningProbation {
         terms: Terms,
         before: &Baseline,
         measured: Measured,
-        (fallback, handover): (Setup, Handover),
+        fallback: Setup,
+        handover: Handover,
         now: Duration,
     ) -> Self {
         let trial = RequestTrial::new(terms, before, now);
@@ -121,7 +123,7 @@ impl RunningProbation {
     }
 
     /// Begins the probation of a policy's change at `now`.
-    fn of_goals((fallback, handover): (Setup, Handover), now: Duration) -> Self {
+    fn of_goals(fallback: Setup, handover: Handover, now: Duration) -> Self {
         RunningProbation {
             handover,
             view: Probation {
@@ -208,18 +210,18 @@ impl ChangeMachine {
 
     /// Begins the probation of a change from `old`, or goes on with that of a policy's changes.
     pub(super) fn watch(&mut self, now: Duration, change: &UnderWay, old: Setup) -> Actions {
-        let fallback = (old, change.handover);
+        let handover = change.handover;
         match (&change.watch, &change.baseline) {
             (Some(WatchedBy::Requests(terms)), Some(before)) => {
                 let before = self.log.graded_baseline((**before).clone());
                 let measured = self.log.measured(&before.whole);
                 self.probation = Some(RunningProbation::of_requests(
-                    *terms, &before, measured, fallback, now,
+                    *terms, &before, measured, old, handover, now,
                 ));
             }
             (Some(WatchedBy::Goals { evidence, .. }), _) => {
                 let running = self.probation.take().filter(|p| p.watches_goals());
-                let begun = || RunningProbation::of_goals(fallback, now);
+                let begun = || RunningProbation::of_goals(old, handover, now);
                 let mut probation = running.unwrap_or_else(begun);
                 probation.shows(evidence);
                 self.probation = Some(probation);
@@ -280,7 +282,8 @@ impl ChangeMachine {
         &mut self,
         now: Duration,
         reading: &Reading,
-        load: (usize, bool),
+        in_flight: usize,
+        is_disturbed: bool,
     ) -> Actions {
         if self.under_way.is_some() || self.is_closing {
             return Actions::new();
@@ -294,7 +297,7 @@ impl ChangeMachine {
         else {
             return Actions::new();
         };
-        match trial.check(view, reading, load, &self.log) {
+        match trial.check(view, reading, in_flight, is_disturbed, &self.log) {
             JudgeVerdict::Watching => self.next_look(now).into_iter().collect(),
             JudgeVerdict::Passed(remark) => passed(view, now, remark),
             JudgeVerdict::Failed(why) => {

@@ -163,15 +163,16 @@ pub(super) fn info(text: String) -> Actions {
 
 /// Returns the log line of a completed change.
 pub(super) fn done(
-    (diff, members): (&SetupDiff, &[String]),
+    diff: &SetupDiff,
+    members: &[String],
     origin: &ChangeOrigin,
-    (took, gap): (Duration, Option<Duration>),
+    took: Duration,
+    gap: Option<Duration>,
 ) -> String {
     let millis = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
     let took = millis(took);
     if diff.models {
-        let gap = gap.map(millis);
-        let gap = gap.map(|gap| format!("; no requests were started for {gap}"));
+        let gap = gap.map(|gap| format!("; no requests were started for {}", millis(gap)));
         return format!("{origin}: done in {took}{}", gap.unwrap_or_default());
     }
     let changes = diff.settings.iter();
