@@ -72,23 +72,25 @@ impl Generation {
         setup.models == *self.catalogue.copies()
     }
 
+    /// Starts an engine as the first generation.
     pub(super) fn start(
-        number: u64,
         catalogue: Arc<Catalogue>,
         devices: &Devices,
-        columns: (&Matrix, &[MemberPrecision]),
+        matrix: &Matrix,
+        precisions: &[MemberPrecision],
         factory: Arc<NetworkFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
         let engine = Engine::start_in_precisions(
             Arc::clone(&catalogue),
             devices.clone(),
-            columns,
+            matrix,
+            precisions,
             Arc::<NetworkFactory>::clone(&factory),
             options,
         )?;
         Ok(Generation {
-            number,
+            number: 0,
             catalogue,
             engine: Arc::new(engine),
             networks: Networks::Shared(factory),
@@ -122,9 +124,9 @@ pub(super) fn start_after(
     options: EngineOptions,
 ) -> Result<Generation, DeploymentError> {
     let factory = before.networks_for(Arc::clone(catalogue.models()));
-    let columns = (&setup.matrix, &setup.precisions[..]);
-    let number = before.number + 1;
-    let next = Generation::start(number, catalogue, devices, columns, factory, options)?;
+    let (matrix, precisions) = (&setup.matrix, &setup.precisions);
+    let mut next = Generation::start(catalogue, devices, matrix, precisions, factory, options)?;
+    next.number = before.number + 1;
     next.take_over(setup);
     Ok(next)
 }

@@ -132,8 +132,7 @@ fn first(
             None => place::first(&catalogue, devices, options)?,
         };
         let precisions = catalogue.models().precisions();
-        let columns = (&matrix, &precisions[..]);
-        let first = Generation::start(0, catalogue, devices, columns, factory, options)?;
+        let first = Generation::start(catalogue, devices, &matrix, &precisions, factory, options)?;
         let cold = warmup::warm_up(&first, &[], &AtomicBool::new(false))?;
         if cold.is_empty() {
             let entries = first.catalogue.entries().iter();
@@ -178,10 +177,10 @@ impl Deployment {
             failures: read.failures,
             ..WantedNames::default()
         };
-        let serves = (start.name, start.devices, options);
+        let (name, devices) = (start.name, start.devices);
         let deployment = Deployment {
             archive: Leaf::new(archive),
-            ..Deployment::serving(first, serves, source, wanted)
+            ..Deployment::serving(first, name, devices, options, source, wanted)
         };
         deployment.keep_notices(&mut read.notices);
         deployment.tell(&deployment.changing.lock());
@@ -190,18 +189,17 @@ impl Deployment {
 
     /// Deploys the fixed models of an engine whose workers come from `factory`.
     pub fn of_engine(engine: Arc<Engine>, factory: Arc<dyn PredictorFactory>) -> Self {
-        let serves = (
-            engine.ensemble().name.clone(),
-            engine.devices().clone(),
-            EngineOptions::default(),
-        );
+        let (name, devices) = (engine.ensemble().name.clone(), engine.devices().clone());
+        let (options, wanted) = (EngineOptions::default(), WantedNames::default());
         let first = Generation::of_engine(engine, factory);
-        Deployment::serving(first, serves, None, WantedNames::default())
+        Deployment::serving(first, name, devices, options, None, wanted)
     }
 
     fn serving(
         first: Generation,
-        (name, devices, options): (String, Devices, EngineOptions),
+        name: String,
+        devices: Devices,
+        options: EngineOptions,
         source: Option<Arc<dyn ModelSource>>,
         wanted: WantedNames,
     ) -> Self {

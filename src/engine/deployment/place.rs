@@ -83,7 +83,8 @@ pub(super) fn next(
     };
     let beside = beside(
         running,
-        (&matrix, &precisions),
+        &matrix,
+        &precisions,
         catalogue,
         &footprints,
         devices,
@@ -125,7 +126,7 @@ fn placed(
         .collect();
     let resized: Vec<MemberIndex> = stays
         .iter()
-        .filter(|(member, before)| is_resized((&running.catalogue, *before), (catalogue, *member)))
+        .filter(|(member, before)| is_resized(&running.catalogue, *before, catalogue, *member))
         .map(|(member, _)| *member)
         .collect();
     let size_of = |member: MemberIndex, size| match resized.contains(&member) {
@@ -156,8 +157,10 @@ fn placed(
 
 /// Returns whether the configuration of a model that stays now specifies another first batch size.
 fn is_resized(
-    (before, old): (&Catalogue, MemberIndex),
-    (catalogue, new): (&Catalogue, MemberIndex),
+    before: &Catalogue,
+    old: MemberIndex,
+    catalogue: &Catalogue,
+    new: MemberIndex,
 ) -> bool {
     match (own_entry(before, old), own_entry(catalogue, new)) {
         (Some(old), Some(new)) => old.first_batch() != new.first_batch(),
@@ -202,7 +205,8 @@ fn footprints(
 /// Returns the combined bookings of both engines during a handover. Shared weights count once.
 fn beside(
     running: &Generation,
-    (matrix, precisions): (&Matrix, &[MemberPrecision]),
+    matrix: &Matrix,
+    precisions: &[MemberPrecision],
     catalogue: &Catalogue,
     footprints: &Footprints,
     devices: &Devices,

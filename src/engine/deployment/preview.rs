@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::{Catalogue, CatalogueEntry};
+use divisi_model::ensemble::BatchSize;
 use divisi_runtime::device::MemberIndex;
 
 /// The effects of a change of the models.
@@ -44,8 +45,10 @@ pub struct MemoryChange {
 impl CataloguePreview {
     /// Compares the models and columns of two catalogues.
     pub(super) fn between(
-        (old, old_matrix): (&Catalogue, &Matrix),
-        (new, new_matrix): (&Catalogue, &Matrix),
+        old: &Catalogue,
+        old_matrix: &Matrix,
+        new: &Catalogue,
+        new_matrix: &Matrix,
     ) -> Self {
         let predecessors = new.predecessors(old);
         let (before, after) = (old_matrix.frame(), new_matrix.frame());
@@ -81,14 +84,9 @@ fn beyond(of: &Catalogue, other: &Catalogue) -> Vec<String> {
 }
 
 /// Returns the places and batch sizes of a column.
-fn places(matrix: &Matrix, column: MemberIndex) -> Vec<(String, usize)> {
-    let frame = matrix.frame();
-    let column = matrix.column(column);
-    let placed = column.filter_map(|(device, size)| Some((device, size?)));
-    placed
-        .map(|(device, size)| {
-            let device = frame.device(device).unwrap_or_default();
-            (device.to_owned(), size.get())
-        })
-        .collect()
+fn places(matrix: &Matrix, column: MemberIndex) -> Vec<(&str, BatchSize)> {
+    let (frame, column) = (matrix.frame(), matrix.column(column));
+    let name = |device| frame.device(device).unwrap_or_default();
+    let placed = column.filter_map(|(device, size)| Some((name(device), size?)));
+    placed.collect()
 }

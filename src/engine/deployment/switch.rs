@@ -96,7 +96,7 @@ impl Deployment {
             match self.try_apply(wanted, &plan.new, *models, how)? {
                 Switched::To(applied) => return Ok(applied),
                 Switched::Cold => {
-                    let again = self.plan_again(wanted, (change, &plan.new), read.as_ref(), held);
+                    let again = self.plan_again(wanted, change, &plan.new, read.as_ref(), held);
                     plan = again?;
                 }
             }
@@ -145,7 +145,8 @@ impl Deployment {
     fn plan_again(
         &self,
         wanted: &mut WantedNames,
-        (change, to): (Option<CatalogueChange>, &Setup),
+        change: Option<CatalogueChange>,
+        to: &Setup,
         after: Option<&super::ReadState>,
         held: &[ModelCopy],
     ) -> Result<ChangePlan, DeploymentError> {

@@ -289,11 +289,11 @@ impl Deployment {
             self.options,
         );
         let placement = placed.map_err(|error| self.or_without(running, &catalogue, error))?;
-        let old = (&*running.catalogue, &running.engine.matrix());
+        let (old, old_matrix) = (&running.catalogue, running.engine.matrix());
         let preview = CataloguePreview {
             memory: placement.memory,
             not_beside: placement.not_beside.as_ref().map(ToString::to_string),
-            ..CataloguePreview::between(old, (&catalogue, &placement.matrix))
+            ..CataloguePreview::between(old, &old_matrix, &catalogue, &placement.matrix)
         };
         let setup = Setup {
             matrix: placement.matrix,

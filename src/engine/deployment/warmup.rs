@@ -64,12 +64,7 @@ fn ask(
         let samples = (warmup.values.len() / width).max(1);
         for _ in 0..warmup.count.get() {
             let rows = most / samples;
-            ask_once(engine, pipeline, (warmup, rows), leaving).map_err(|why| match why {
-                NotWarm::Failed(why) => {
-                    NotWarm::Failed(format!("warm-up `{}`: {why}", warmup.name))
-                }
-                NotWarm::Ending => NotWarm::Ending,
-            })?;
+            ask_once(engine, pipeline, warmup, rows, leaving)?;
         }
     }
     Ok(())
@@ -79,9 +74,11 @@ fn ask(
 fn ask_once(
     engine: &Engine,
     pipeline: PipelineIndex,
-    (warmup, most): (&WarmupRequest, usize),
+    warmup: &WarmupRequest,
+    most: usize,
     leaving: &AtomicBool,
 ) -> Result<(), NotWarm> {
+    let failed = |why: String| NotWarm::Failed(format!("warm-up `{}`: {why}", warmup.name));
     let mut left = warmup.rows.get();
     while left > 0 {
         let rows = left.min(most.max(1));
@@ -91,9 +88,9 @@ fn ask_once(
             ..Request::new(&values).to(pipeline).within(LONGEST)
         };
         let pending = engine.submit(request);
-        let pending = pending.map_err(|refused| NotWarm::Failed(refused.to_string()))?;
+        let pending = pending.map_err(|refused| failed(refused.to_string()))?;
         let answer = wait(pending, leaving).ok_or(NotWarm::Ending)?;
-        answer.map_err(|failure| NotWarm::Failed(failure.to_string()))?;
+        answer.map_err(|failure| failed(failure.to_string()))?;
         left -= rows;
     }
     Ok(())

@@ -105,7 +105,7 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
         let precisions = catalogue.models().precisions();
-        Engine::start_in_precisions(catalogue, devices, (matrix, &precisions), factory, options)
+        Engine::start_in_precisions(catalogue, devices, matrix, &precisions, factory, options)
     }
 
     /// Starts like [`Engine::start_catalogue`], with one precision per column instead of those in
@@ -116,7 +116,8 @@ impl Engine {
     pub fn start_in_precisions(
         catalogue: Arc<Catalogue>,
         devices: Devices,
-        (matrix, precisions): (&Matrix, &[MemberPrecision]),
+        matrix: &Matrix,
+        precisions: &[MemberPrecision],
         factory: Arc<dyn PredictorFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
