@@ -155,7 +155,7 @@ impl Generation {
 /// The wait for the end of a generation before a remark is due.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The time between two checks whether the caller gives up.
+/// The time between two checks whether the wait is over.
 const CHECKED: Duration = Duration::from_millis(50);
 
 /// A generation that answers its last requests. Dropping it hurries it and waits for its end,
