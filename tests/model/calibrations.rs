@@ -24,7 +24,7 @@ fn calibration(member: &Member) -> Calibration {
     let digest = NetworkDigest::from_network(&member.graph, &member.weights);
     let range = ValueRange::new(-1.0, 1.0).ok();
     let ranges = vec![range; member.graph.nodes().len() + 1];
-    Calibration::of_ranges(digest, (RangeMethod::MinMax, 5), ranges)
+    Calibration::of_ranges(digest, RangeMethod::MinMax, 5, ranges)
 }
 
 #[test]

@@ -138,7 +138,7 @@ proptest! {
         let weights = weights(&graph);
         let method = RangeMethod::Percentile(Percentile::new(f64::from(hundredths) / 100.0).expect("a share"));
         let network = NetworkDigest::from_network(&graph, &weights);
-        let calibration = Calibration::of_ranges(network, (method, 9), ranges);
+        let calibration = Calibration::of_ranges(network, method, 9, ranges);
         let kept: BTreeSet<usize> = kept;
         let calibration = calibration.keeping(kept).corrected(BTreeMap::from([(6, bias)]));
         let read = Calibration::from_json(&calibration.to_json(&graph), &graph, &weights);

@@ -53,7 +53,7 @@ fn by_rows(
     let rows = CalibrationRows::new(rows.len() / width, &read);
     let method = RangeMethod::MinMax;
     let options = CalibrationOptions { method, kept };
-    calibrate((graph, &weights(graph)), rows, &options, &mut |_, _| {})
+    calibrate(graph, &weights(graph), rows, &options, &mut |_, _| {})
 }
 
 /// The signal and the error of a network's answers as it is computed by a calibration.
@@ -64,7 +64,7 @@ fn noise(graph: &Graph, calibration: &Calibration) -> SignalAndNoise {
     let mut all = SignalAndNoise::default();
     let weights = weights(graph);
     let each = &mut |answers: ComparedAnswers<'_>| all.add(answers.exact, answers.found);
-    let compared = calibration.compare((graph, &weights), CalibrationRows::new(ROWS, &read), each);
+    let compared = calibration.compare(graph, &weights, CalibrationRows::new(ROWS, &read), each);
     compared.expect("finite");
     all
 }
@@ -182,7 +182,7 @@ fn a_correction_restores_the_mean_of_a_layer() {
         kept: KeptLayers::none(),
         ..CalibrationOptions::default()
     };
-    let found = calibrate((&graph, &weights), of_rows, &options, &mut |_, _| {});
+    let found = calibrate(&graph, &weights, of_rows, &options, &mut |_, _| {});
     let calibration = found.expect("calibrates").calibration;
     // Seven weights of 0.3 steps become 0; inputs are 0.75 in the mean, half rounds to 64 of 127.
     let expected = 0.75 * 7.0 * 0.3 / 127.0;
@@ -224,7 +224,7 @@ fn a_layer_is_kept_by_itself_where_it_costs_most_of_the_error() {
     let read = |some: Range<usize>| rows[some.start * width..some.end * width].to_vec();
     let of_rows = CalibrationRows::new(ROWS, &read);
     let options = CalibrationOptions::default();
-    let found = calibrate((&graph, &weights), of_rows, &options, &mut |_, _| {}).expect("finite");
+    let found = calibrate(&graph, &weights, of_rows, &options, &mut |_, _| {}).expect("finite");
     assert!(found.calibration.keeps(6), "{:?}", found.costs);
     assert!(!found.calibration.keeps(0), "{:?}", found.costs);
     assert_eq!(found.costs.len(), 2);
@@ -288,7 +288,7 @@ fn ranges_at_the_ends_of_floats_answer_numbers_and_the_same_on_every_family() {
         let range = ValueRange::new(low, high).expect("around 0");
         let digest = NetworkDigest::from_network(&graph, &weights);
         let ranges = vec![Some(range); graph.nodes().len() + 1];
-        let calibration = Calibration::of_ranges(digest, (RangeMethod::MinMax, 1), ranges);
+        let calibration = Calibration::of_ranges(digest, RangeMethod::MinMax, 1, ranges);
         let answers = |family| -> Vec<f32> {
             let precision = CpuPrecision::Int8;
             let by = CpuLowering {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::compare::{SignalAndNoise, beside_exact};
+use super::compare::{ComparedAnswers, SignalAndNoise, beside_exact};
 use super::digest::NetworkDigest;
 use super::error::CalibrationError;
 use super::kept::{KeptLayers, first_and_last, most_cost};
@@ -50,29 +50,27 @@ const TRIAL_ROWS: usize = 128;
 /// # Errors
 /// As [`CalibrationError`] lists.
 pub fn calibrate(
-    (graph, weights): (&Graph, &Weights),
+    graph: &Graph,
+    weights: &Weights,
     rows: CalibrationRows<'_>,
     options: &CalibrationOptions,
     done: &mut dyn FnMut(&'static str, usize),
 ) -> Result<CalibratedNetwork, CalibrationError> {
-    let network = (graph, weights);
     check(graph, rows)?;
     let named = options.kept.named_nodes(graph)?;
-    let found = ranges(network, rows, options.method, &mut |n| done("observed", n))?;
+    let mut observed = |n| done("observed", n);
+    let found = ranges(graph, weights, rows, options.method, &mut observed)?;
     let digest = NetworkDigest::from_network(graph, weights);
-    let plain = Calibration::of_ranges(digest, (options.method, rows.count()), found);
+    let plain = Calibration::of_ranges(digest, options.method, rows.count(), found);
     let plain = plain.keeping(named);
-    let all = corrections(network, rows, &plain, &mut |n| done("corrected", n))?;
+    let all = corrections(graph, weights, rows, &plain, &mut |n| done("corrected", n))?;
     let corrected = plain.clone().corrected(all);
-    let candidates = match options.kept {
+    let mut candidates: BTreeSet<usize> = match options.kept {
         KeptLayers::Auto => first_and_last(graph)?.into_iter().collect(),
         KeptLayers::Named(_) => BTreeSet::new(),
     };
-    let candidates: Vec<usize> = candidates
-        .into_iter()
-        .filter(|&node| corrected.quantises(graph, node))
-        .collect();
-    choose(network, rows, &plain, &corrected, &candidates)
+    candidates.retain(|&node| corrected.quantises(graph, node));
+    choose(graph, weights, rows, &plain, &corrected, &candidates)
 }
 
 fn check(graph: &Graph, rows: CalibrationRows<'_>) -> Result<(), ReadError> {
@@ -90,13 +88,14 @@ fn check(graph: &Graph, rows: CalibrationRows<'_>) -> Result<(), ReadError> {
 /// Drops the corrections if they enlarge the error, and keeps the candidates whose cost is too
 /// large.
 fn choose(
-    network: (&Graph, &Weights),
+    graph: &Graph,
+    weights: &Weights,
     rows: CalibrationRows<'_>,
     plain: &Calibration,
     corrected: &Calibration,
-    candidates: &[usize],
+    candidates: &BTreeSet<usize>,
 ) -> Result<CalibratedNetwork, CalibrationError> {
-    let errors = errors(network, rows, &[plain, corrected])?;
+    let errors = errors(graph, weights, rows, &[plain, corrected])?;
     let base = match errors[1] <= errors[0] {
         true => corrected,
         false => plain,
@@ -107,7 +106,7 @@ fn choose(
         base.clone().keeping(kept)
     };
     let trials: Vec<Calibration> = candidates.iter().map(keeping).collect();
-    let noises = self::errors(network, rows, &trials.iter().collect::<Vec<_>>())?;
+    let noises = self::errors(graph, weights, rows, &trials.iter().collect::<Vec<_>>())?;
     let costs = candidates.iter().zip(noises).map(|(&node, noise)| {
         let share = if whole > 0.0 {
             1.0 - noise / whole
@@ -117,7 +116,7 @@ fn choose(
         LayerCost { node, share }
     });
     let costs: Vec<LayerCost> = costs.collect();
-    let most = most_cost(network.0);
+    let most = most_cost(graph);
     let dear = costs.iter().filter(|cost| cost.share > most);
     let kept = base.kept().chain(dear.map(|cost| cost.node)).collect();
     Ok(CalibratedNetwork {
@@ -129,7 +128,8 @@ fn choose(
 /// Returns the error of the answers by each calibration, as a sum of squares over samples from all
 /// over the rows.
 fn errors(
-    network: (&Graph, &Weights),
+    graph: &Graph,
+    weights: &Weights,
     rows: CalibrationRows<'_>,
     calibrations: &[&Calibration],
 ) -> Result<Vec<f64>, CalibrationError> {
@@ -138,9 +138,8 @@ fn errors(
         return Ok(Vec::new());
     }
     let step = rows.count().div_ceil(TRIAL_ROWS);
-    let pieces = rows.pieces(network.0).step_by(step);
-    beside_exact(network, calibrations, rows, pieces, &mut |at, answers| {
-        sums[at].add(answers.exact, answers.found);
-    })?;
+    let pieces = rows.pieces(graph).step_by(step);
+    let mut add = |at: usize, of: ComparedAnswers<'_>| sums[at].add(of.exact, of.found);
+    beside_exact(graph, weights, calibrations, rows, pieces, &mut add)?;
     Ok(sums.iter().map(|sum| sum.noise).collect())
 }

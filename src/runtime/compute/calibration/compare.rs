@@ -53,7 +53,8 @@ pub struct ComparedAnswers<'a> {
 /// # Errors
 /// A sample is not finite, or a tensor operation fails.
 pub(super) fn beside_exact(
-    (graph, weights): (&Graph, &Weights),
+    graph: &Graph,
+    weights: &Weights,
     calibrations: &[&Calibration],
     rows: CalibrationRows<'_>,
     pieces: impl Iterator<Item = Range<usize>>,
@@ -88,12 +89,13 @@ impl Calibration {
     /// A sample is not finite, or a tensor operation fails.
     pub fn compare(
         &self,
-        (graph, weights): (&Graph, &Weights),
+        graph: &Graph,
+        weights: &Weights,
         rows: CalibrationRows<'_>,
         each: &mut dyn FnMut(ComparedAnswers<'_>),
     ) -> Result<(), CalibrationError> {
         let pieces = rows.pieces(graph);
         let mut each = |_, answers: ComparedAnswers<'_>| each(answers);
-        beside_exact((graph, weights), &[self], rows, pieces, &mut each)
+        beside_exact(graph, weights, &[self], rows, pieces, &mut each)
     }
 }

@@ -115,7 +115,7 @@ impl Calibration {
         }
         let names = NodeNames::from_graph(graph);
         let ranges = ranges(file.ranges, &names)?;
-        let calibration = Calibration::of_ranges(file.network, (file.method, file.rows), ranges);
+        let calibration = Calibration::of_ranges(file.network, file.method, file.rows, ranges);
         let calibration = calibration.keeping(kept(&file.kept, &names)?);
         Ok(calibration.corrected(corrections(file.corrections, &names)?))
     }

@@ -20,7 +20,8 @@ use crate::network::{Graph, Weights};
 /// # Errors
 /// A sample or its answer is not finite, or a tensor operation fails.
 pub(super) fn ranges(
-    (graph, weights): (&Graph, &Weights),
+    graph: &Graph,
+    weights: &Weights,
     rows: CalibrationRows<'_>,
     method: RangeMethod,
     done: &mut dyn FnMut(usize),
@@ -71,7 +72,8 @@ fn check_answers(answers: &Tensor, first: usize) -> Result<(), CalibrationError>
 /// # Errors
 /// A tensor operation fails.
 pub(super) fn corrections(
-    (graph, weights): (&Graph, &Weights),
+    graph: &Graph,
+    weights: &Weights,
     rows: CalibrationRows<'_>,
     calibration: &Calibration,
     done: &mut dyn FnMut(usize),

@@ -24,7 +24,8 @@ impl Calibration {
     /// corrected.
     pub fn of_ranges(
         network: NetworkDigest,
-        (method, rows): (RangeMethod, usize),
+        method: RangeMethod,
+        rows: usize,
         ranges: Vec<Option<ValueRange>>,
     ) -> Self {
         Calibration {

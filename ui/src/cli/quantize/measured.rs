@@ -26,7 +26,6 @@ pub(super) fn measure(
     let graph = &member.graph;
     let width = graph.output().elements();
     let read = |range| rows.read(range);
-    let network = (graph.as_ref(), member.weights.as_ref());
     let of_rows = rows.calibration(&read);
     let targets = rows.samples().targets();
     let mut count = |answers: ComparedAnswers<'_>| {
@@ -44,7 +43,7 @@ pub(super) fn measure(
         }
     };
     let calibration = &calibrated.calibration;
-    calibration.compare(network, of_rows, &mut count)?;
+    calibration.compare(graph, &member.weights, of_rows, &mut count)?;
     let name = |node: usize| graph.nodes()[node].name.clone();
     let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
     let (quantized, kept): (Vec<usize>, Vec<usize>) =

@@ -124,8 +124,8 @@ fn calibrated(
     let all = rows.count();
     let read = |range| rows.read(range);
     let of_rows = rows.calibration(&read);
-    let network = (member.graph.as_ref(), member.weights.as_ref());
-    let found = calibrate(network, of_rows, options, &mut |what, done| {
+    let (graph, weights) = (&member.graph, &member.weights);
+    let found = calibrate(graph, weights, of_rows, options, &mut |what, done| {
         progress.say(|| format!("{}: {done} of {all} samples {what}", member.name));
     });
     let found = match found {
