@@ -38,7 +38,7 @@ impl Samples {
             let tensors: Vec<Vec<f32>> = tensors
                 .map(|spec| made_up(spec, length, &mut random))
                 .collect();
-            signature.fill(row, (length, length), |input| &tensors[input]);
+            signature.fill(row, length, length, |input| &tensors[input]);
         }
         Samples::new(values, width, None)
     }

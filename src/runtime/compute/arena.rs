@@ -38,11 +38,7 @@ pub(super) struct Arena {
 impl Arena {
     /// Lays out up to `samples` samples on up to `threads` threads, for one of the `beside` arenas of a
     /// batch.
-    pub(super) fn new(
-        network: &Lowered,
-        samples: usize,
-        (threads, beside): (usize, usize),
-    ) -> Self {
+    pub(super) fn new(network: &Lowered, samples: usize, threads: usize, beside: usize) -> Self {
         let together = network.plan().samples_together(samples, beside);
         let layout = network.plan().layout(together, threads);
         let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
@@ -83,7 +79,8 @@ impl Arena {
         network: &Lowered,
         team: Option<&ThreadTeam>,
         memory: &mut [f32],
-        (input, output): (&[f32], &mut [f32]),
+        input: &[f32],
+        output: &mut [f32],
     ) {
         let inputs = input.chunks(self.together * network.inputs().max(1));
         let outputs = output.chunks_mut(self.together * network.outputs().max(1));
@@ -93,7 +90,7 @@ impl Arena {
             network.phases(samples, threads, &mut self.phases);
             self.progress.begin(self.phases.len(), threads);
             self.misses.clear();
-            self.compute(network, team, (memory, threads), input);
+            self.compute(network, team, memory, threads, input);
             self.answer(network, samples, memory, output);
         }
     }
@@ -102,25 +99,24 @@ impl Arena {
         &self,
         network: &Lowered,
         team: Option<&ThreadTeam>,
-        (memory, threads): (&mut [f32], usize),
+        memory: &mut [f32],
+        threads: usize,
         input: &[f32],
     ) {
         let memory = BatchMemory::new(memory, &self.layout, input);
-        let (phases, progress, offsets) = (&self.phases, &self.progress, &self.offsets);
-        let misses = &self.misses;
         let work = |thread: usize| {
             let share = ThreadShare {
                 memory,
                 threads,
                 thread,
-                offsets: &mut lock(&offsets[thread]),
-                misses,
+                offsets: &mut lock(&self.offsets[thread]),
+                misses: &self.misses,
             };
             #[allow(unsafe_code, reason = "threads share one memory")]
             // SAFETY: the layout and the phases are for at least these samples and threads, and the
             // memory is borrowed mutably while threads run.
             unsafe {
-                network.run(phases, progress, share)
+                network.run(&self.phases, &self.progress, share)
             }
         };
         match team {

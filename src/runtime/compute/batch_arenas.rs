@@ -84,7 +84,7 @@ impl BatchArenas {
         let mut arenas = BatchArenas {
             batch,
             threads,
-            together: Arena::new(network, sizes.together, (threads, 1)),
+            together: Arena::new(network, sizes.together, threads, 1),
             apart: arenas_of_threads(network, sizes, threads),
             memory: Buffer::default(),
             laid_out: None,
@@ -97,13 +97,12 @@ impl BatchArenas {
     /// threads.
     pub(super) fn bytes(plan: &ArenaPlan, batch: usize, threads: usize) -> u64 {
         let sizes = ArenaSizes::new(batch, threads);
-        let layout = |samples, (threads, beside)| {
-            plan.layout(plan.samples_together(samples, beside), threads)
-        };
-        let together = layout(sizes.together, (threads, 1));
+        let layout =
+            |samples, threads, beside| plan.layout(plan.samples_together(samples, beside), threads);
+        let together = layout(sizes.together, threads, 1);
         let (mut floats, mut offsets) = (together.floats, together.offset_bytes());
         if sizes.each > 0 {
-            let each = layout(sizes.each, (1, threads));
+            let each = layout(sizes.each, 1, threads);
             floats = floats.max(threads * each.floats);
             offsets += threads * each.offset_bytes();
         }
@@ -178,7 +177,7 @@ impl BatchArenas {
         }
         let is_worth_waking = network.flops() * samples as f64 >= WORTH_WAKING;
         let Some(team) = team.filter(|_| is_worth_waking) else {
-            self.run_alone(network, (input, output));
+            self.run_alone(network, input, output);
             return Ok(());
         };
         // Without intermediate values there is nothing to lay out for each thread.
@@ -190,19 +189,19 @@ impl BatchArenas {
         let (now, input) = input.split_at(all * network.inputs());
         let (to, output) = output.split_at_mut(all * network.outputs());
         if all > 0 {
-            self.run_apart(network, team, all / self.threads, (now, to));
+            self.run_apart(network, team, all / self.threads, now, to);
         }
         if all < samples {
             self.lay_out(network, RunWay::Together);
             let memory = self.memory.values_mut();
             self.together
-                .run(network, Some(team), memory, (input, output));
+                .run(network, Some(team), memory, input, output);
         }
         Ok(())
     }
 
     /// Runs samples by the caller's thread.
-    fn run_alone(&mut self, network: &Lowered, (input, output): (&[f32], &mut [f32])) {
+    fn run_alone(&mut self, network: &Lowered, input: &[f32], output: &mut [f32]) {
         // If there are arenas of threads, one of them has room for enough samples.
         let way = match self.apart.is_empty() {
             true => RunWay::Together,
@@ -211,7 +210,7 @@ impl BatchArenas {
         self.lay_out(network, way);
         let arena = self.apart.first_mut().unwrap_or(&mut self.together);
         let memory = self.memory.values_mut();
-        arena.run(network, None, memory, (input, output));
+        arena.run(network, None, memory, input, output);
     }
 
     /// Runs `each` samples on each thread. Threads that have begun also run the samples of threads
@@ -221,7 +220,8 @@ impl BatchArenas {
         network: &Lowered,
         team: &ThreadTeam,
         each: usize,
-        (input, output): (&[f32], &mut [f32]),
+        input: &[f32],
+        output: &mut [f32],
     ) {
         self.lay_out(network, RunWay::Apart);
         let inputs = input.chunks(each * network.inputs().max(1));
@@ -230,8 +230,8 @@ impl BatchArenas {
         let parts = Mutex::new(arenas.zip(inputs.zip(outputs)));
         let next = || lock(&parts).next();
         team.run(|_| {
-            while let Some(((arena, memory), samples)) = next() {
-                arena.run(network, None, memory, samples);
+            while let Some(((arena, memory), (input, output))) = next() {
+                arena.run(network, None, memory, input, output);
             }
         });
     }
@@ -239,7 +239,7 @@ impl BatchArenas {
 
 fn arenas_of_threads(network: &Lowered, sizes: ArenaSizes, threads: usize) -> Vec<Arena> {
     let each = (0..threads).filter(|_| sizes.each > 0);
-    each.map(|_| Arena::new(network, sizes.each, (1, threads)))
+    each.map(|_| Arena::new(network, sizes.each, 1, threads))
         .collect()
 }
 

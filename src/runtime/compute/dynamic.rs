@@ -41,7 +41,7 @@ pub(super) fn in_bytes(graph: &Graph, mut steps: Vec<FusedStep>) -> Vec<FusedSte
             continue;
         };
         if is_made && is_plain(&steps[maker]) && suits(graph, &steps, value, of) {
-            round(&mut steps, (value, maker), of, channels(graph, value));
+            round(&mut steps, value, maker, of, channels(graph, value));
             found = true;
         }
     }
@@ -80,7 +80,7 @@ fn suits(graph: &Graph, steps: &[FusedStep], value: ValueId, of: ValueId) -> boo
 }
 
 /// Makes the step of a value round another value, and its layers read bytes.
-fn round(steps: &mut [FusedStep], (value, maker): (ValueId, usize), of: ValueId, channels: usize) {
+fn round(steps: &mut [FusedStep], value: ValueId, maker: usize, of: ValueId, channels: usize) {
     for step in steps.iter_mut().filter(|step| step.takes(value)) {
         step.kernel = StepKernel::RangedLinear { inputs: channels };
     }

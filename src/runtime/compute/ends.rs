@@ -50,7 +50,7 @@ fn answer(
     factor: f32,
 ) -> Result<Vec<f32>, ComputeError> {
     let signature = graph.signature();
-    let row = synthetic_row(&signature, signature.largest_length(), (sample + 1, factor))?;
+    let row = synthetic_row(&signature, signature.largest_length(), sample + 1, factor)?;
     let mut answer = zeroed(lowered.outputs())?;
     BatchArenas::new(lowered, 1, 1)?.run(lowered, None, 1, &row, &mut answer)?;
     Ok(answer)

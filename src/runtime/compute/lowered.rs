@@ -58,7 +58,7 @@ impl Lowered {
         weights: &Weights,
         by: impl Into<CpuLowering<'a>>,
     ) -> Result<Self, ComputeError> {
-        Self::sharing((graph, weights), by.into(), &KnownWeights::default())
+        Self::sharing(graph, weights, by.into(), &KnownWeights::default())
     }
 
     /// Lowers a network, whose steps share the folded weights that are known.
@@ -66,7 +66,8 @@ impl Lowered {
     /// # Errors
     /// As for [`Lowered::new`].
     pub(super) fn sharing(
-        (graph, weights): (&Graph, &Weights),
+        graph: &Graph,
+        weights: &Weights,
         by: CpuLowering<'_>,
         known: &KnownWeights<'_>,
     ) -> Result<Self, ComputeError> {

@@ -93,10 +93,10 @@ fn check_bucket(
     let known = KnownWeights::from_lowered(&graph, &held, &padded);
     for trial in trials {
         let (short, weights) = made(trial.length)?;
-        let alone = Lowered::sharing((&short, &weights), padded.kernels().into(), &known)?;
+        let alone = Lowered::sharing(&short, &weights, padded.kernels().into(), &known)?;
         let affordable = (OPERATIONS / (2.0 * padded.flops()).max(1.0)) as usize;
         for sample in 1..=affordable.clamp(1, SAMPLES) {
-            trial.check(signature, (&alone, &padded), sample)?;
+            trial.check(signature, &alone, &padded, sample)?;
         }
     }
     Ok(())
@@ -112,7 +112,7 @@ impl VaryingNetwork {
             return Ok(());
         };
         let (alone, padded) = (self.lower(trial.length)?, self.at(trial.padded)?);
-        trial.check(self.signature(), (&alone, &padded), 0)
+        trial.check(self.signature(), &alone, &padded, 0)
     }
 }
 
@@ -160,12 +160,13 @@ impl<'a> PaddingTrial<'a> {
     fn check(
         &self,
         signature: &Signature,
-        (alone, padded): (&Lowered, &Lowered),
+        alone: &Lowered,
+        padded: &Lowered,
         sample: usize,
     ) -> Result<(), ComputeError> {
-        let row = synthetic_row(signature, self.length, (sample, 1.0))?;
-        let alone = self.answer(signature, &row, (self.length, alone))?;
-        let answer = self.answer(signature, &row, (self.padded, padded))?;
+        let row = synthetic_row(signature, self.length, sample, 1.0)?;
+        let alone = self.answer(signature, &row, self.length, alone)?;
+        let answer = self.answer(signature, &row, self.padded, padded)?;
         let difference = difference(&alone, &answer);
         match difference > PADDING_ROUNDING {
             true => Err(ComputeError::Padding {
@@ -181,14 +182,15 @@ impl<'a> PaddingTrial<'a> {
         &self,
         signature: &Signature,
         row: &[f32],
-        (ran, lowered): (usize, &Lowered),
+        ran: usize,
+        lowered: &Lowered,
     ) -> Result<Vec<f32>, ComputeError> {
         let mut input = zeroed(lowered.inputs())?;
         let mut answer = zeroed(lowered.outputs())?;
         let mut whole = zeroed(signature.output_width(signature.largest_length()))?;
         signature.narrow(row, ran, &mut input);
         BatchArenas::new(lowered, 1, 1)?.run(lowered, None, 1, &input, &mut answer)?;
-        signature.widen(&answer, (self.length, ran), &mut whole);
+        signature.widen(&answer, self.length, ran, &mut whole);
         Ok(whole)
     }
 }
@@ -209,7 +211,8 @@ fn later(buckets: &[usize]) -> Vec<&[usize]> {
 pub(super) fn synthetic_row(
     signature: &Signature,
     length: usize,
-    (sample, factor): (usize, f32),
+    sample: usize,
+    factor: f32,
 ) -> Result<Vec<f32>, ComputeError> {
     let values = signature.inputs.iter().map(|spec| {
         let count = spec.elements_at(length).unwrap_or(0);
@@ -227,7 +230,7 @@ pub(super) fn synthetic_row(
     });
     let values: Vec<Vec<f32>> = values.collect();
     let mut row = zeroed(signature.input_width(signature.largest_length()))?;
-    signature.fill(&mut row, (length, length), |input| &values[input]);
+    signature.fill(&mut row, length, length, |input| &values[input]);
     Ok(row)
 }
 

@@ -139,7 +139,7 @@ impl VaryingNetwork {
             return Err(failed(length, reason.into()));
         }
         let known = KnownWeights::from_lowered(&self.graph, &self.weights, &self.largest);
-        Lowered::sharing((&graph, &weights), self.largest.kernels().into(), &known)
+        Lowered::sharing(&graph, &weights, self.largest.kernels().into(), &known)
     }
 
     /// Returns the costs of groups at a lowered length; groups at other lengths never pay.
@@ -321,7 +321,7 @@ impl VaryingOp {
         for (at, answer) in group.samples.iter().zip(answers.chunks_exact(outputs)) {
             let to = &mut output[at * network.outputs()..][..network.outputs()];
             let length = network.lengths.row_length(of(at)).unwrap_or(group.length);
-            network.signature.widen(answer, (length, group.length), to);
+            network.signature.widen(answer, length, group.length, to);
         }
         Ok(())
     }

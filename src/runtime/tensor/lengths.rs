@@ -217,9 +217,11 @@ impl TensorSpec {
 /// Copies the first `part` values along each axis of a tensor of dimensions `of` into one of
 /// dimensions `into`.
 pub(super) fn copy_part(
-    (from, of): (&[f32], &[usize]),
+    from: &[f32],
+    of: &[usize],
     part: &[usize],
-    (to, into): (&mut [f32], &[usize]),
+    to: &mut [f32],
+    into: &[usize],
 ) {
     let ([_, of @ ..], [count, part @ ..], [_, into @ ..]) = (of, part, into) else {
         to[0] = from[0];
@@ -232,6 +234,6 @@ pub(super) fn copy_part(
     }
     for at in 0..*count {
         let (from, to) = (&from[at * steps[0]..], &mut to[at * steps[1]..]);
-        copy_part((from, of), part, (to, into));
+        copy_part(from, of, part, to, into);
     }
 }

@@ -43,7 +43,7 @@ impl Signature {
         let mut rows = vec![0.0; batch * self.input_width(self.largest_length())];
         let width = rows.len() / batch.max(1);
         for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
-            self.fill(row, (length, length), |input| {
+            self.fill(row, length, length, |input| {
                 let values = &parts[input].values;
                 let each = values.len() / batch;
                 &values[at * each..][..each]
@@ -72,7 +72,8 @@ impl Signature {
     pub fn fill<'v>(
         &self,
         row: &mut [f32],
-        (length, held): (usize, usize),
+        length: usize,
+        held: usize,
         values: impl Fn(usize) -> &'v [f32],
     ) {
         let mut first = self.leading_values();
@@ -82,11 +83,8 @@ impl Signature {
         for (input, spec) in self.inputs.iter().enumerate() {
             let most = spec.dims_at(self.largest_length());
             self.pad(spec, &mut row[first..]);
-            copy_part(
-                (values(input), &spec.dims_at(held)),
-                &spec.dims_at(length),
-                (&mut row[first..], &most),
-            );
+            let [held, part] = [held, length].map(|at| spec.dims_at(at));
+            copy_part(values(input), &held, &part, &mut row[first..], &most);
             first += most.iter().product::<usize>();
         }
     }
@@ -163,26 +161,23 @@ impl Signature {
         to[..at[0]].copy_from_slice(&row[..at[0]]);
         for spec in &self.inputs {
             let dims = [spec.dims_at(self.largest_length()), spec.dims_at(length)];
-            let from = (&row[at[0]..], &dims[0][..]);
-            copy_part(from, &dims[1], (&mut to[at[1]..], &dims[1]));
+            let (from, to) = (&row[at[0]..], &mut to[at[1]..]);
+            copy_part(from, &dims[0], &dims[1], to, &dims[1]);
             at = [0, 1].map(|i| at[i] + dims[i].iter().product::<usize>());
         }
     }
 
     /// Copies an answer to a sample of `length` that was run at length `ran` into a row of answers,
     /// and fills the rest with zeros.
-    pub fn widen(&self, answer: &[f32], (length, ran): (usize, usize), row: &mut [f32]) {
+    pub fn widen(&self, answer: &[f32], length: usize, ran: usize, row: &mut [f32]) {
         let mut at = [0; 2];
         if self.outputs.iter().any(TensorSpec::varies) {
             row.fill(0.0);
         }
         for spec in &self.outputs {
             let [ran, most] = [ran, self.largest_length()].map(|at| spec.dims_at(at));
-            copy_part(
-                (&answer[at[0]..], &ran),
-                &spec.dims_at(length),
-                (&mut row[at[1]..], &most),
-            );
+            let (from, to) = (&answer[at[0]..], &mut row[at[1]..]);
+            copy_part(from, &ran, &spec.dims_at(length), to, &most);
             at = [(at[0], ran), (at[1], most)].map(|(at, d)| at + d.iter().product::<usize>());
         }
     }
@@ -218,7 +213,7 @@ impl Signature {
             let mut values = vec![0.0; batch * size];
             let each = rows.chunks_exact(width.max(1)).take(batch);
             for (row, to) in each.zip(values.chunks_exact_mut(size.max(1))) {
-                copy_part((&row[first..], &most), &dims, (to, &dims));
+                copy_part(&row[first..], &most, &dims, to, &dims);
             }
             let dims = std::iter::once(batch).chain(dims).collect();
             let value = TensorValue::of_floats(spec.data_type, dims, &values)?;

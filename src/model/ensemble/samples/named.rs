@@ -140,9 +140,7 @@ pub(super) fn joined(
     check_size(samples, width)?;
     let mut rows = vec![0.0; samples * width];
     for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
-        signature.fill(row, (lengths[at], held), |input| {
-            parts[input].samples.row(at)
-        });
+        signature.fill(row, lengths[at], held, |input| parts[input].samples.row(at));
     }
     Samples::new(rows, width, None)
 }
