@@ -135,7 +135,7 @@ impl OnnxModel {
         let other = self.at_length(&open.inputs, another, Some(&largest.weights))?;
         let signature = Signature {
             lengths: Some(lengths),
-            ..varying_signature((&largest, most), (&other, another), &open.inputs)?
+            ..varying_signature(&largest, most, &other, another, &open.inputs)?
         };
         let network = OnnxNetwork {
             graph: largest
@@ -252,8 +252,10 @@ fn sizes(inputs: &[(String, Vec<Dimension>)], length: usize) -> Vec<(String, Vec
 
 /// Returns the signature of a model whose networks of two lengths are known.
 fn varying_signature(
-    (largest, most): (&OnnxNetwork, usize),
-    (other, another): (&OnnxNetwork, usize),
+    largest: &OnnxNetwork,
+    most: usize,
+    other: &OnnxNetwork,
+    another: usize,
     given: &[(String, Vec<Dimension>)],
 ) -> Result<Signature, OnnxError> {
     let of = |network: &OnnxNetwork| signature(&network.inputs, &network.outputs);

@@ -1,5 +1,7 @@
 //! Folds conversions between numbers and the integers that represent them.
 
+use std::ops::RangeInclusive;
+
 use super::inputs::{FoldedConstant, input};
 use crate::network::EncodedValues;
 use crate::onnx::error::NodeFault;
@@ -156,15 +158,15 @@ pub(in crate::onnx) fn dequantised(node: Node<'_>, inputs: &[Option<&Constant>])
     })
 }
 
-/// Returns the integers from `least` to `most` that represent numbers: `round(x / scale) + zero`.
+/// Returns the integers within bounds that represent numbers: `round(x / scale) + zero`.
 pub(in crate::onnx) fn quantised(
     node: Node<'_>,
     inputs: &[Option<&Constant>],
-    (least, most): (f32, f32),
+    bounds: &RangeInclusive<f32>,
 ) -> FoldedConstant {
     let (x, steps) = (input(inputs, 0)?, Steps::read(node, inputs, true)?);
     let values = steps.each(x, |value, (scale, zero)| {
-        ((value / scale).round_ties_even() + zero).clamp(least, most)
+        ((value / scale).round_ties_even() + zero).clamp(*bounds.start(), *bounds.end())
     });
     Ok(Constant {
         dims: x.dims.clone(),

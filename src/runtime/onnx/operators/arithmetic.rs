@@ -195,7 +195,7 @@ impl<'a> PartialNetwork<'a> {
         }
         let raised = Layout::row_major(constant.dims.clone()).with_rank(dims.len());
         if let (true, &[axis]) = (dims == x.dims(), raised.order())
-            && let Some(made) = self.of_channels(node, kind, x, (axis, &values), first)?
+            && let Some(made) = self.of_channels(node, kind, x, axis, &values, first)?
         {
             return Ok(made);
         }
@@ -208,13 +208,8 @@ impl<'a> PartialNetwork<'a> {
         let all = inserted_last(&axes, dims.len());
         let value = permuted(&value, &all).to_floats();
         let from = self.stored(node, &x.with_layout(layout), &axes)?;
-        let id = self.with_value(
-            node,
-            exact(kind, x.numbers),
-            from,
-            first,
-            (&raised.sizes(&axes), value),
-        )?;
+        let exact = exact(kind, x.numbers);
+        let id = self.with_value(node, exact, from, first, &raised.sizes(&axes), value)?;
         Ok(Activation {
             id,
             layout: Layout::new(dims, &axes),
@@ -228,7 +223,8 @@ impl<'a> PartialNetwork<'a> {
         kind: Binary,
         from: NodeId,
         first: bool,
-        (sizes, value): (&[usize], Vec<f32>),
+        sizes: &[usize],
+        value: Vec<f32>,
     ) -> Result<NodeId, Refusal> {
         // Leading sizes of 1 have no effect.
         let ones = sizes.iter().take_while(|d| **d == 1).count();
@@ -268,12 +264,12 @@ impl<'a> PartialNetwork<'a> {
         let shape = self.shape(x.id);
         if let (Shape::Image { channels, .. }, Some(axis)) = (shape, x.layout.order().last()) {
             let values = vec![by; channels];
-            if let Some(made) = self.of_channels(node, kind, x, (*axis, &values), first)? {
+            if let Some(made) = self.of_channels(node, kind, x, *axis, &values, first)? {
                 return Ok(made);
             }
         }
         let from = self.viewed(node, x.id, Shape::tensor(shape.stored()))?;
-        let id = self.with_value(node, exact(kind, x.numbers), from, first, (&[1], vec![by]))?;
+        let id = self.with_value(node, exact(kind, x.numbers), from, first, &[1], vec![by])?;
         Ok(Activation {
             id,
             numbers: answered(kind, x.numbers),
@@ -302,7 +298,8 @@ impl<'a> PartialNetwork<'a> {
         node: Node<'a>,
         kind: Binary,
         x: &Activation,
-        (axis, values): (usize, &[f32]),
+        axis: usize,
+        values: &[f32],
         first: bool,
     ) -> Result<Option<Activation>, Refusal> {
         let shape = self.shape(x.id);

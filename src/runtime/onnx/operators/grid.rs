@@ -20,21 +20,17 @@ pub(super) fn sample<'a>(
     let how = Sampling::new(node)?;
     let x = network.input(node, inputs, 0)?;
     let grid = network.input(node, inputs, 1)?;
+    let why = || format!("places of {:?} do not fit {:?}", grid.dims(), x.dims());
     let (&[n, channels, height, width], &[same, lines, columns, 2]) = (x.dims(), grid.dims())
     else {
-        return unsupported(format!(
-            "places of {:?} do not fit {:?}",
-            grid.dims(),
-            x.dims()
-        ));
+        return unsupported(why());
     };
     if n != same {
-        let why = format!("places of {:?} do not fit {:?}", grid.dims(), x.dims());
-        return Err(NodeFault::Shapes(why).into());
+        return Err(NodeFault::Shapes(why()).into());
     }
     exact_positions(n.saturating_mul(height).saturating_mul(width))?;
-    let across = how.taps(network, node, (&grid, 0), width)?;
-    let down = how.taps(network, node, (&grid, 1), height)?;
+    let across = how.taps(network, node, &grid, 0, width)?;
+    let down = how.taps(network, node, &grid, 1, height)?;
     let pixels = x.transposed(&[0, 2, 3, 1]);
     let pixels = network.reshaped(node, &pixels, &[n * height * width, channels])?;
     let pixels = network.in_order(node, &pixels, &[0, 1])?;
@@ -157,7 +153,8 @@ impl Sampling {
         &self,
         network: &mut PartialNetwork<'a>,
         node: Node<'a>,
-        (grid, number): (&Activation, usize),
+        grid: &Activation,
+        number: usize,
         size: usize,
     ) -> Result<Vec<GridPixel>, Refusal> {
         let place = network.slice(node, grid, 3, number, 1, 1)?;

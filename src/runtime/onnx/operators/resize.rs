@@ -63,7 +63,7 @@ pub(super) fn resize<'a>(
                 let weights = attributes.weights(size, *target)?;
                 match Neighbours::from_weights(&weights, size) {
                     Some(near) => summed(network, node, &all, axis, near)?,
-                    None => mixed(network, node, &all, axis, (weights, target.size))?,
+                    None => mixed(network, node, &all, axis, weights, target.size)?,
                 }
             }
         };
@@ -139,7 +139,8 @@ fn mixed<'a>(
     node: Node<'a>,
     x: &Activation,
     along: usize,
-    (values, features): (Vec<f32>, usize),
+    values: Vec<f32>,
+    features: usize,
 ) -> Added {
     let mut order: Vec<usize> = (0..x.dims().len()).filter(|a| *a != along).collect();
     order.push(along);

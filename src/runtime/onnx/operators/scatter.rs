@@ -40,43 +40,50 @@ pub(super) fn scatter<'a>(
             let order = indices::overwritten(count, &at);
             network.at(node, &both, (vec![count], order))?
         }
-        Some((kind, neutral)) => combined(network, node, (flat, updates), &at, (kind, neutral))?,
+        Some(by) => combined(network, node, flat, updates, &at, by)?,
     };
     network.reshaped(node, &made, x.dims())
 }
 
-/// Returns the function that combines an update with the old value, and its neutral number, or
-/// `None` if updates replace values.
-fn combination(node: Node<'_>) -> Result<Option<(Binary, f32)>, Refusal> {
-    Ok(match node.text("reduction") {
-        None | Some(b"none") => None,
-        Some(b"add") => Some((Binary::Add, 0.0)),
-        Some(b"mul") => Some((Binary::Mul, 1.0)),
-        Some(b"max") => Some((Binary::Max, f32::NEG_INFINITY)),
-        Some(b"min") => Some((Binary::Min, f32::INFINITY)),
+/// The function that combines an update with the old value, and its neutral number.
+struct Combination {
+    kind: Binary,
+    neutral: f32,
+}
+
+/// Returns how updates are combined, or `None` if they replace values.
+fn combination(node: Node<'_>) -> Result<Option<Combination>, Refusal> {
+    let (kind, neutral) = match node.text("reduction") {
+        None | Some(b"none") => return Ok(None),
+        Some(b"add") => (Binary::Add, 0.0),
+        Some(b"mul") => (Binary::Mul, 1.0),
+        Some(b"max") => (Binary::Max, f32::NEG_INFINITY),
+        Some(b"min") => (Binary::Min, f32::INFINITY),
         Some(_) => return unsupported("unknown reduction"),
-    })
+    };
+    Ok(Some(Combination { kind, neutral }))
 }
 
 /// Combines updates in rounds. Each round updates a position at most once.
 fn combined<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    (mut x, updates): (Activation, Activation),
+    mut x: Activation,
+    updates: Activation,
     at: &[usize],
-    (kind, neutral): (Binary, f32),
+    by: Combination,
 ) -> Added {
     let count = x.dims()[0];
     let neutral = Constant {
         dims: vec![1],
-        values: Values::Floats(vec![neutral].into()),
+        values: Values::Floats(vec![by.neutral].into()),
     };
     let neutral = network.operand(node, &Value::Constant(neutral))?;
     let numbers = x.numbers;
     let both = network.join(node, &[updates, neutral.typed(numbers)], 0)?;
     for round in rounds(network, count, at)? {
         let update = network.at(node, &both, (vec![count], round))?;
-        x = network.pair(node, kind, &x, &update)?;
+        x = network.pair(node, by.kind, &x, &update)?;
     }
     Ok(x)
 }

@@ -26,7 +26,7 @@ pub(super) fn conv<'a>(
     let window = VolumeWindow::new(node, [depth, height, width])?;
     check_groups(node, &weight.dims, c)?;
     if let Some(along) = window.only_axis() {
-        return conv_along(network, node, inputs, (x, along, window));
+        return conv_along(network, node, inputs, x, along, window);
     }
     let flat = window.flat()?;
     let x = window.positions(network, node, &x, flat)?;
@@ -58,7 +58,9 @@ fn conv_along<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,
-    (x, along, window): (Activation, usize, VolumeWindow),
+    mut x: Activation,
+    along: usize,
+    window: VolumeWindow,
 ) -> Added {
     let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
     let channels = weight.dims[0];
@@ -72,7 +74,6 @@ fn conv_along<'a>(
         },
         groups: groups(node),
     };
-    let mut x = x;
     for axis in (0..3).filter(|&axis| window.kernel[axis] == 1) {
         x = window.positions(network, node, &x, axis)?;
     }

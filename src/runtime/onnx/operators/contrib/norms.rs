@@ -23,16 +23,11 @@ pub(super) fn skip<'a>(
     }
     let eps = node.float("epsilon").unwrap_or(1e-12);
     let made = match is_simple {
-        true => by_mean_square(network, node, &sum, (inputs.value(2)?, eps))?,
+        true => by_mean_square(network, node, &sum, inputs.value(2)?, eps)?,
         false => {
             let shift = inputs.0.get(3).cloned().flatten();
-            normed(
-                network,
-                node,
-                &sum,
-                [inputs.value(2)?.clone(), shift.unwrap_or(ZERO)],
-                eps,
-            )?
+            let parameters = [inputs.value(2)?.clone(), shift.unwrap_or(ZERO)];
+            normed(network, node, &sum, parameters, eps)?
         }
     };
     Ok(vec![made.clone(), made.clone(), made, sum])
@@ -69,7 +64,8 @@ fn by_mean_square<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,
-    (scale, eps): (&Value, f32),
+    scale: &Value,
+    eps: f32,
 ) -> Added {
     let Some(last) = x.dims().len().checked_sub(1) else {
         return unsupported("a norm over a single number");

@@ -4,6 +4,8 @@
 //! are never computed. The value is then held as the numbers that the integers represent, and the
 //! graph marks it as the rounding of another value.
 
+use std::ops::RangeInclusive;
+
 use super::numbers::bounded;
 use super::{for_lines, scaled};
 use crate::network::{Binary, Reduction, Unary};
@@ -14,8 +16,8 @@ use crate::onnx::operators::dense::{self, Dense};
 use crate::onnx::operators::inputs::{Added, Inputs, unsupported};
 use crate::onnx::partial::{PartialNetwork, Refusal};
 
-/// The least and the largest byte.
-const BYTES: (f32, f32) = (0.0, 255.0);
+/// From the least to the largest byte.
+const BYTES: RangeInclusive<f32> = 0.0..=255.0;
 
 /// Integers from 0 to 255 that represent numbers, with their scale and zero point.
 struct RangedIntegers {
@@ -71,11 +73,11 @@ impl<'a> PartialNetwork<'a> {
         let zero = self.pair(node, Binary::Div, &least, &scale)?;
         let zero = self.unary(node, Unary::Neg, &zero)?;
         let zero = self.unary(node, Unary::Round, &zero)?;
-        let zero = bounded(self, node, &zero, BYTES)?;
+        let zero = bounded(self, node, &zero, &BYTES)?;
         let made = self.pair(node, Binary::Div, x, &scale)?;
         let made = self.unary(node, Unary::Round, &made)?;
         let made = self.pair(node, Binary::Add, &made, &zero)?;
-        let integers = bounded(self, node, &made, BYTES)?;
+        let integers = bounded(self, node, &made, &BYTES)?;
         Ok(RangedIntegers {
             integers,
             scale,
@@ -112,28 +114,29 @@ pub(in crate::onnx::operators) fn product<'a>(
         return Ok(made);
     }
     if let Some(layer) = scaled::layer_of(inputs) {
-        let x = centred(network, node, inputs, (0, 2), true)?;
+        let x = centred(network, node, inputs, 0, true)?;
         let made = layer.add(network, node, &x)?;
         return Ok(made.typed(NumberType::Integers));
     }
-    let a = centred(network, node, inputs, (0, 2), true)?;
-    let b = centred(network, node, inputs, (1, 3), false)?;
+    let a = centred(network, node, inputs, 0, true)?;
+    let b = centred(network, node, inputs, 1, false)?;
     let made = network.product(node, &a, &b)?;
     Ok(made.typed(NumberType::Integers))
 }
 
-/// Returns input `at` minus its zero point as floats. Each line may have its own zero point.
+/// Returns input `at` minus its zero point, input `at + 2`, as floats. Each line may have its own
+/// zero point.
 fn centred<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,
-    (at, zero): (usize, usize),
+    at: usize,
     is_row: bool,
 ) -> Added {
     let x = network.input(node, inputs, at)?.typed(NumberType::Floats);
-    if !inputs.has(zero) {
+    if !inputs.has(at + 2) {
         return Ok(x);
     }
-    let zero = for_lines(network, node, inputs.value(zero)?, is_row)?;
+    let zero = for_lines(network, node, inputs.value(at + 2)?, is_row)?;
     network.binary(node, Binary::Sub, &x.into(), &zero)
 }

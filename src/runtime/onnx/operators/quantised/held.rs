@@ -3,6 +3,8 @@
 //! If all readers of a quantised value convert it back to numbers by its own scale and zero point,
 //! the integers are never computed. The value is held as the numbers that they represent.
 
+use std::ops::RangeInclusive;
+
 use crate::network::{Activation as Function, NodeId, Op, TensorOp};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::node::Node;
@@ -154,19 +156,19 @@ impl<'a> PartialNetwork<'a> {
         node: Node<'a>,
         x: &Activation,
         at: usize,
-        (least, most): (f32, f32),
+        bounds: &RangeInclusive<f32>,
     ) -> Option<Added> {
         let by = self.quantisation(node, at)?;
         let is_usual = by.scale.is_normal() && by.scale > 0.0 && by.scale.recip().is_normal();
-        if !is_usual || !(least..=most).contains(&by.zero) {
+        if !is_usual || !bounds.contains(&by.zero) {
             return None;
         }
         let held = self.held_by(node.outputs().first()?, by)?;
         self.numbers_held.extend(held);
         let function = Op::from(Function::FakeQuantise {
             scale: by.scale,
-            least: least - by.zero,
-            most: most - by.zero,
+            least: bounds.start() - by.zero,
+            most: bounds.end() - by.zero,
         });
         let mut moves = MOST_MOVES;
         Some(match self.is_rounded_by(x.id, function, &mut moves) {

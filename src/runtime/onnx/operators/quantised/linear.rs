@@ -33,7 +33,7 @@ fn of_one<'a>(
 ) -> Added {
     let x = all_numbers(network, node, inputs, [0])?;
     let made = add(network, &Inputs(&x))?;
-    quantised(network, node, inputs, (&made, 3))
+    quantised(network, node, inputs, &made, 3)
 }
 
 /// Adds an operator of two inputs.
@@ -46,7 +46,7 @@ fn of_two<'a>(
     let a = numbers(network, node, inputs, 0)?;
     let b = numbers(network, node, inputs, 3)?;
     let made = network.binary(node, kind, &a, &b)?;
-    quantised(network, node, inputs, (&made, 6))
+    quantised(network, node, inputs, &made, 6)
 }
 
 pub(in crate::onnx::operators) fn sum<'a>(
@@ -115,7 +115,7 @@ pub(in crate::onnx::operators) fn joined<'a>(
     let places = (2..inputs.0.len()).step_by(3);
     let parts = all_numbers(network, node, inputs, places)?;
     let made = select::concat(network, node, &Inputs(&parts))?;
-    quantised(network, node, inputs, (&made, 0))
+    quantised(network, node, inputs, &made, 0)
 }
 
 pub(in crate::onnx::operators) fn chosen<'a>(
@@ -126,7 +126,7 @@ pub(in crate::onnx::operators) fn chosen<'a>(
     let mut given = vec![Some(inputs.value(0)?.clone())];
     given.extend(all_numbers(network, node, inputs, [1, 4])?);
     let made = elementwise::choose(network, node, &Inputs(&given))?;
-    quantised(network, node, inputs, (&made, 7))
+    quantised(network, node, inputs, &made, 7)
 }
 
 /// Refuses a bias in input `at` that is not one for each row of `weights`.
@@ -172,7 +172,7 @@ pub(in crate::onnx::operators) fn convolution<'a>(
     check_bias(inputs, 8, &weights)?;
     let floats = [Some(x), Some(weights.into()), bias(inputs, 8, [1, 4])?];
     let made = windows::conv(network, node, &Inputs(&floats))?;
-    quantised(network, node, inputs, (&made, 6))
+    quantised(network, node, inputs, &made, 6)
 }
 
 pub(in crate::onnx::operators) fn product<'a>(
@@ -193,7 +193,7 @@ pub(in crate::onnx::operators) fn product<'a>(
         operands.push(network.operand(node, &x)?);
     }
     let made = network.product(node, &operands[0], &operands[1])?;
-    quantised(network, node, inputs, (&made, 6))
+    quantised(network, node, inputs, &made, 6)
 }
 
 /// A product of matrices and a bias. If the answer has no scale, it is a number.
@@ -210,7 +210,7 @@ pub(in crate::onnx::operators) fn gemm<'a>(
     let floats = [Some(x), Some(weights), bias(inputs, 6, [1, 4])?];
     let made = dense::gemm(network, node, &Inputs(&floats))?;
     match inputs.has(7) {
-        true => quantised(network, node, inputs, (&made, 7)),
+        true => quantised(network, node, inputs, &made, 7),
         false => Ok(made),
     }
 }

@@ -64,26 +64,15 @@ fn weights(
     })
 }
 
-/// Returns input `at` less its zero, as floats.
-fn centred<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-    (at, zero): (usize, usize),
-) -> Added {
-    let x = network.input(node, inputs, at)?.typed(NumberType::Floats);
-    match inputs.has(zero) {
-        true => network.binary(node, Binary::Sub, &x.into(), inputs.value(zero)?),
-        false => Ok(x),
-    }
-}
-
 pub(super) fn convolution<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
-    let x = centred(network, node, inputs, (0, 2))?;
+    let mut x = network.input(node, inputs, 0)?.typed(NumberType::Floats);
+    if inputs.has(2) {
+        x = network.binary(node, Binary::Sub, &x.into(), inputs.value(2)?)?;
+    }
     let weights = weights(inputs, [Some(1), None, Some(3)])?;
     let floats = [Some(x.into()), Some(weights.into())];
     let made = super::windows::conv(network, node, &Inputs(&floats))?;

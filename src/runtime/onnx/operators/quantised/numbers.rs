@@ -1,5 +1,7 @@
 //! Conversions between integers and the numbers they represent.
 
+use std::ops::RangeInclusive;
+
 use crate::network::{Binary, Unary};
 use crate::onnx::activation::{Activation, NumberType, Value};
 use crate::onnx::error::NodeFault;
@@ -106,7 +108,7 @@ pub(in crate::onnx::operators) fn quantise<'a>(
 ) -> Added {
     check_blocks(node)?;
     let x = network.input(node, inputs, 0)?;
-    quantised(network, node, inputs, (&x, 1))
+    quantised(network, node, inputs, &x, 1)
 }
 
 /// Returns numbers as integers, by the scale in input `at` and the zero point after it.
@@ -114,11 +116,12 @@ pub(super) fn quantised<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,
-    (x, at): (&Activation, usize),
+    x: &Activation,
+    at: usize,
 ) -> Added {
     check_scales(inputs, at, true)?;
     let bounds = network.integer_bounds(node, at + 1)?;
-    if let Some(held) = network.held_as_numbers(node, x, at, bounds) {
+    if let Some(held) = network.held_as_numbers(node, x, at, &bounds) {
         return held;
     }
     let rank = x.dims().len();
@@ -130,26 +133,26 @@ pub(super) fn quantised<'a>(
         let zero = along(inputs.value(at + 1)?, node, rank)?;
         x = network.binary(node, Binary::Add, &x.into(), &zero)?;
     }
-    Ok(bounded(network, node, &x, bounds)?.typed(NumberType::Integers))
+    Ok(bounded(network, node, &x, &bounds)?.typed(NumberType::Integers))
 }
 
 pub(super) fn bounded<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,
-    (least, most): (f32, f32),
+    bounds: &RangeInclusive<f32>,
 ) -> Added {
-    let x = network.with_number(node, Binary::Max, x, least, false)?;
-    network.with_number(node, Binary::Min, &x, most, false)
+    let x = network.with_number(node, Binary::Max, x, *bounds.start(), false)?;
+    network.with_number(node, Binary::Min, &x, *bounds.end(), false)
 }
 
 impl PartialNetwork<'_> {
-    /// Returns the least and the largest integer that a node makes, whose zero point is input `zero`.
+    /// Returns the range of the integers that a node makes, whose zero point is input `zero`.
     pub(in crate::onnx) fn integer_bounds(
         &self,
         node: Node<'_>,
         zero: usize,
-    ) -> Result<(f32, f32), Refusal> {
+    ) -> Result<RangeInclusive<f32>, Refusal> {
         let of_zero = node.inputs().get(zero);
         let of_zero = of_zero.and_then(|name| self.element_type(name));
         let said = node.integer("output_dtype").filter(|t| *t != 0);
@@ -157,7 +160,7 @@ impl PartialNetwork<'_> {
         let known = said.or(of_zero.map(i64::from)).or_else(of_others);
         let element_type = known.unwrap_or(2);
         match narrow(element_type as i32) {
-            Some((least, count)) => Ok((least, least + count - 1.0)),
+            Some((least, count)) => Ok(least..=least + count - 1.0),
             None => unsupported(format!("integers of element type {element_type}")),
         }
     }
@@ -184,14 +187,11 @@ impl PartialNetwork<'_> {
         }
         let inputs_of = Inputs(inputs);
         let given = inputs_of.constants();
-        if given
-            .iter()
-            .zip(inputs)
-            .any(|(c, v)| c.is_none() && v.is_some())
-        {
+        let mut pairs = given.iter().zip(inputs);
+        if pairs.any(|(c, v)| c.is_none() && v.is_some()) {
             return None;
         }
         let bounds = self.integer_bounds(node, 2).ok()?;
-        Some(fold::quantised(node, &given, bounds).map(|made| vec![made]))
+        Some(fold::quantised(node, &given, &bounds).map(|made| vec![made]))
     }
 }
