@@ -102,7 +102,7 @@ impl EncodedValues {
             let block = line..lines.min(line + BLOCK);
             let some = &mut some[..columns * block.len()];
             self.decode_run(line * columns, some);
-            turn_block(some, columns, to, (lines, block.start));
+            turn_block(some, columns, to, lines, block.start);
         }
     }
 
@@ -192,14 +192,14 @@ pub(crate) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
     let mut to = vec![0.0; matrix.len()];
     let blocks = matrix.chunks((BLOCK * columns).max(1));
     for (block, some) in blocks.enumerate() {
-        turn_block(some, columns, &mut to, (lines, block * BLOCK));
+        turn_block(some, columns, &mut to, lines, block * BLOCK);
     }
     to
 }
 
 /// Writes lines of a matrix, beginning with line `first` of `lines`, to their places in the
 /// transpose.
-fn turn_block(some: &[f32], columns: usize, to: &mut [f32], (lines, first): (usize, usize)) {
+fn turn_block(some: &[f32], columns: usize, to: &mut [f32], lines: usize, first: usize) {
     let count = some.len() / columns.max(1);
     for start in (0..columns).step_by(BLOCK) {
         for column in start..columns.min(start + BLOCK) {

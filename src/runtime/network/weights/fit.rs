@@ -12,7 +12,7 @@ use super::error::{Mismatch, WeightsError};
 use super::naming::{Naming, Resolved, resolve};
 use super::notes::{WeightsNote, quoted};
 use super::source::ByteSource;
-use super::tensors::{FileTensor, TensorEntry};
+use super::tensors::FileTensor;
 use crate::named::named;
 use crate::network::graph::Graph;
 use crate::network::parameters::{Parameter, ParameterRole};
@@ -93,8 +93,7 @@ impl Fitting<'_> {
             self.wrong.shapes.push(said);
             return;
         }
-        let source = (tensor.file, self.sources[tensor.file]);
-        match read(source, &tensor.entry, kind, parameter) {
+        match read(tensor, self.sources[tensor.file], kind, parameter) {
             Err(why) => self.wrong.values.push(|| format!("tensor {name}: {why}")),
             Ok(values) => {
                 if kind != ValueType::F32 {
@@ -177,12 +176,12 @@ fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + Clone
 /// # Errors
 /// Values are not finite in float32, or variances are below 0.
 fn read(
-    (file, source): (usize, ByteSource<'_>),
-    entry: &TensorEntry,
+    tensor: &FileTensor,
+    source: ByteSource<'_>,
     kind: ValueType,
     parameter: &Parameter,
 ) -> Result<ParameterValues, ReadError> {
-    let place = &entry.place;
+    let place = &tensor.entry.place;
     let in_place = kind == ValueType::F32 && source.is_readable_in_place(place);
     let mut owned = Vec::with_capacity(if in_place { 0 } else { parameter.elements() });
     let mut faults = Faults::new(parameter.role);
@@ -197,7 +196,7 @@ fn read(
     }
     faults.result(parameter.elements())?;
     Ok(match in_place {
-        true => ParameterValues::InPlace(file, place.clone()),
+        true => ParameterValues::InPlace(tensor.file, place.clone()),
         false => ParameterValues::Owned(Arc::new(owned)),
     })
 }

@@ -120,7 +120,7 @@ unsafe extern "C" fn handle(signal: c_int, facts: *mut siginfo_t, context: *mut 
         return;
     }
     // SAFETY: as the system called this.
-    unsafe { pass_on(before, (signal, facts, context)) }
+    unsafe { pass_on(before, signal, facts, context) }
 }
 
 /// Replaces a page by zeros, and returns whether this succeeded.
@@ -141,7 +141,9 @@ unsafe fn zeros(page: usize, size: usize) -> bool {
 /// The arguments are those that the system called a handler with.
 unsafe fn pass_on(
     before: &libc::sigaction,
-    (signal, facts, context): (c_int, *mut siginfo_t, *mut c_void),
+    signal: c_int,
+    facts: *mut siginfo_t,
+    context: *mut c_void,
 ) {
     let handler = before.sa_sigaction;
     // SAFETY: the system had this handler, of the kind given by its flags. After a reset to the
