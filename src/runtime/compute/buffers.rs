@@ -300,12 +300,13 @@ impl Slots {
         cut: usize,
     ) -> Self {
         let forms = vec![ValueForm::FLOATS; buffers.count()];
-        Slots::of_forms((buffers, &forms), steps, answer, cut)
+        Slots::of_forms(buffers, &forms, steps, answer, cut)
     }
 
     /// Assigns a slot to each form of each buffer.
     pub(super) fn of_forms(
-        (buffers, forms): (&ValueBuffers, &[ValueForm]),
+        buffers: &ValueBuffers,
+        forms: &[ValueForm],
         steps: &[FusedStep],
         answer: ValueId,
         cut: usize,

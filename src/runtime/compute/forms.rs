@@ -3,7 +3,7 @@
 //! Products of reduced precision read reduced numbers. Steps that go from pixel to pixel read
 //! either form, and all other steps read floats. A value is written in each form that is read.
 
-use super::buffers::{TensorView, ValueBuffers, ValuePlace};
+use super::buffers::{ReducedView, TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
 use super::fuse::{FusedStep, StepKernel, ValueId};
 use super::kernels::{
@@ -141,10 +141,14 @@ impl StepOfValues<'_> {
             return floats;
         };
         let ((input, output), target) = (self.views(), self.choice.target);
-        if !self.is_entry && suits_reduced(self.step, (input, numbers), output, target) {
+        let reduced = ReducedView {
+            view: input,
+            numbers,
+        };
+        if !self.is_entry && suits_reduced(self.step, reduced, output, target) {
             return StepReads::Reduced;
         }
-        match suits_reducing(self.step, (input, numbers), output, target) {
+        match suits_reducing(self.step, input, numbers, output, target) {
             true => StepReads::Reducing(numbers, self.is_entry),
             false => floats,
         }
@@ -174,12 +178,7 @@ impl StepOfValues<'_> {
         let (input, output) = self.views();
         self.passes_on()
             || self.reads().is_product()
-            || writes_reduced(
-                self.step,
-                input,
-                output,
-                (self.choice.target, self.is_entry),
-            )
+            || writes_reduced(self.step, input, output, self.choice.target, self.is_entry)
     }
 
     /// Returns whether it reads either form, floats or reduced numbers.

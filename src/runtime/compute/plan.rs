@@ -76,7 +76,7 @@ impl ArenaPlan {
         } = formed(steps, facts);
         let answer = graph.nodes().len();
         let chunks = Chunks::new(graph, &buffers, &steps);
-        let slots = Slots::of_forms((&buffers, &forms.values), &steps, answer, chunks.cut);
+        let slots = Slots::of_forms(&buffers, &forms.values, &steps, answer, chunks.cut);
         let view = |value: ValueId| match forms.values[value].float {
             true => buffers.view(&slots, value),
             false => buffers.placed(value, ValuePlace::Nowhere),
@@ -102,9 +102,9 @@ impl ArenaPlan {
                         .map(Arc::from),
                 };
                 let fused = &rounded_by_its_numbers(fused, output, operands.output);
-                let given = (inputs.as_slice(), &operands);
+                let reads = forms.reads[at];
                 PlannedStep {
-                    method: StepMethod::new(fused, given, output, forms.reads[at], target),
+                    method: StepMethod::new(fused, &inputs, &operands, output, reads, target),
                     placed: PlacedStep {
                         fused: fused.clone(),
                         residual: fused.residual.map(view),

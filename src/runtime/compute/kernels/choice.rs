@@ -7,7 +7,7 @@ use super::quantized_depthwise;
 use super::reduced::{self, ReducedKernel, suits_prepared};
 use super::target::KernelTarget;
 use super::winograd::Winograd;
-use crate::compute::buffers::TensorView;
+use crate::compute::buffers::{ReducedView, TensorView};
 use crate::compute::fuse::{FusedStep, StepKernel};
 use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
 use crate::network::Conv2d;
@@ -24,30 +24,30 @@ pub(super) fn convolution_of(fused: &FusedStep, output: TensorView) -> Option<Co
 /// Returns the bytes that a weighted step multiplies, if it is a depthwise convolution of bytes.
 pub(super) fn depthwise_bytes(
     fused: &FusedStep,
-    (input, numbers): (TensorView, ReducedNumbers),
+    input: ReducedView,
     output: TensorView,
     target: KernelTarget,
 ) -> Option<ByteNumbers> {
-    let ReducedNumbers::Bytes(numbers) = numbers else {
+    let ReducedNumbers::Bytes(numbers) = input.numbers else {
         return None;
     };
     let conv = convolution_of(fused, output).filter(|_| fused.residual.is_none())?;
-    quantized_depthwise::suits(conv, input, target.family).then_some(numbers)
+    quantized_depthwise::suits(conv, input.view, target.family).then_some(numbers)
 }
 
 /// Returns whether a weighted step is expected to be faster as a product of reduced numbers.
 pub(in crate::compute) fn suits_reduced(
     fused: &FusedStep,
-    (input, numbers): (TensorView, ReducedNumbers),
+    input: ReducedView,
     output: TensorView,
     target: KernelTarget,
 ) -> bool {
     let product = |conv| {
-        let times = ReducedKernel::for_numbers(target.family, numbers).speed();
-        reduced::suits(conv, input, numbers.group())
-            && !Winograd::is_faster(conv, (input, output), target.shape, times)
+        let times = ReducedKernel::for_numbers(target.family, input.numbers).speed();
+        reduced::suits(conv, input.view, input.numbers.group())
+            && !Winograd::is_faster(conv, input.view, output, target.shape, times)
     };
-    depthwise_bytes(fused, (input, numbers), output, target).is_some()
+    depthwise_bytes(fused, input, output, target).is_some()
         || convolution_of(fused, output).is_some_and(product)
 }
 
@@ -55,7 +55,8 @@ pub(in crate::compute) fn suits_reduced(
 /// product of reduced numbers that the step itself makes of floats.
 pub(in crate::compute) fn suits_reducing(
     fused: &FusedStep,
-    (input, numbers): (TensorView, ReducedNumbers),
+    input: TensorView,
+    numbers: ReducedNumbers,
     output: TensorView,
     target: KernelTarget,
 ) -> bool {
@@ -65,7 +66,7 @@ pub(in crate::compute) fn suits_reducing(
     let times = ReducedKernel::for_numbers(target.family, numbers).speed();
     times > 1.0
         && suits_prepared(conv, input, numbers)
-        && !Winograd::is_faster(conv, (input, output), target.shape, times)
+        && !Winograd::is_faster(conv, input, output, target.shape, times)
 }
 
 /// Returns whether a step other than a product of reduced numbers can add both floats and reduced
@@ -92,7 +93,8 @@ pub(in crate::compute) fn writes_reduced(
     fused: &FusedStep,
     input: TensorView,
     output: TensorView,
-    (target, entry): (KernelTarget, bool),
+    target: KernelTarget,
+    entry: bool,
 ) -> bool {
     let quantized = |conv| !entry && Quantized::new(conv, input, output, target).is_some();
     match (fused.kernel, convolution_of(fused, output)) {

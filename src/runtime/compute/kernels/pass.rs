@@ -105,7 +105,7 @@ pub(super) unsafe fn run(call: &Call<'_>, task: usize) {
             let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
             let residual = step.residual.map(|view| call.memory.source(view));
             let out = call.memory.part(step.output, pixels);
-            return pass(call, (&inputs.collect::<Vec<_>>(), residual), out);
+            return pass(call, &inputs.collect::<Vec<_>>(), residual, out);
         }
         if step.fused.kernel == StepKernel::Concat {
             return joined(call, pixels);
@@ -150,9 +150,9 @@ unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
         let (mut out, rows) = written(call, scratch, pixels.clone());
         match averaged(step) {
             Some(from) => reduced::global_pool(call, from, &mut out),
-            None => pass(call, (&inputs.collect::<Vec<_>>(), residual), out),
+            None => pass(call, &inputs.collect::<Vec<_>>(), residual, out),
         }
-        StepOutputs::for_task(call, pixels.clone()).reduce((pixels.start, 0), rows);
+        StepOutputs::for_task(call, pixels.clone()).reduce(pixels.start, 0, rows);
     }
 }
 
@@ -181,11 +181,11 @@ unsafe fn paired(call: &Call<'_>, pixels: Range<usize>) -> bool {
         return false;
     }
     let sample = pixels.start / step.output.pixels();
-    let images = (call.memory.reduced(from), call.memory.reduced(to));
+    let (from, to) = (call.memory.reduced(from), call.memory.reduced(to));
     // SAFETY: guaranteed by the caller; a step never reads the slot that it writes.
     unsafe {
-        let row = call.memory.source(row);
-        reduced::pair(call, pairing, images, (row.pixel(sample), pixels));
+        let row = call.memory.source(row).pixel(sample);
+        reduced::pair(call, pairing, from, to, row, pixels);
     }
     true
 }
@@ -219,14 +219,12 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
         let image = operand(step.inputs[0], first);
         let other = step.inputs.get(1).map(|&view| operand(view, second));
         let inputs = [image, other.unwrap_or(image)];
-        let operands = (
-            &inputs[..step.inputs.len()],
-            step.residual.map(|view| operand(view, residual)),
-        );
+        let inputs = &inputs[..step.inputs.len()];
+        let residual = step.residual.map(|view| operand(view, residual));
         let left = parts.next().unwrap_or_default();
         let (out, rows) = written(call, left, pixels.clone());
-        pass(call, operands, out.counted_from_first());
-        StepOutputs::for_task(call, pixels.clone()).reduce((pixels.start, 0), rows);
+        pass(call, inputs, residual, out.counted_from_first());
+        StepOutputs::for_task(call, pixels.clone()).reduce(pixels.start, 0, rows);
     }
 }
 
@@ -234,7 +232,7 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
 ///
 /// # Safety
 /// As for [`windowed`].
-unsafe fn written<'a>(
+pub(super) unsafe fn written<'a>(
     call: &Call<'a>,
     scratch: &'a mut [f32],
     pixels: Range<usize>,
@@ -265,7 +263,7 @@ unsafe fn pooled(call: &Call<'_>, pool: Pool, pixels: Range<usize>) {
         if step.has_floats() {
             let input = call.memory.source(step.inputs[0]);
             let out = call.memory.part(step.output, pixels.clone());
-            pass(call, (&[input], None), out);
+            pass(call, &[input], None, out);
         }
         reduced::max_pool(call, pool, pixels);
     }
@@ -282,7 +280,7 @@ unsafe fn joined(call: &Call<'_>, pixels: Range<usize>) {
         if step.has_floats() {
             let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
             let out = call.memory.part(step.output, pixels.clone());
-            pass(call, (&inputs.collect::<Vec<_>>(), None), out);
+            pass(call, &inputs.collect::<Vec<_>>(), None, out);
         }
         let numbers = step.reduced.output.map(|view| view.numbers);
         let mut inputs = step.reduced.inputs.iter();
@@ -299,7 +297,8 @@ unsafe fn joined(call: &Call<'_>, pixels: Range<usize>) {
 /// As for [`run`].
 unsafe fn pass(
     call: &Call<'_>,
-    (inputs, residual): (&[InputPixels<'_>], Option<InputPixels<'_>>),
+    inputs: &[InputPixels<'_>],
+    residual: Option<InputPixels<'_>>,
     out: OutputPixels<'_>,
 ) {
     let step = call.step;

@@ -159,7 +159,8 @@ impl PixelWindow {
     #[inline(always)]
     fn for_pixel(
         pixel: usize,
-        (from, to): (TensorView, TensorView),
+        from: TensorView,
+        to: TensorView,
         span: impl Fn(usize, usize, usize) -> Range<usize>,
     ) -> Self {
         let (sample, y, x) = (
@@ -177,8 +178,8 @@ impl PixelWindow {
 
     /// Returns the window of a pool.
     #[inline(always)]
-    pub(super) fn of_pool(pool: Pool, pixel: usize, views: (TensorView, TensorView)) -> Self {
-        PixelWindow::for_pixel(pixel, views, reach(pool))
+    pub(super) fn of_pool(pool: Pool, pixel: usize, from: TensorView, to: TensorView) -> Self {
+        PixelWindow::for_pixel(pixel, from, to, reach(pool))
     }
 
     #[inline(always)]
@@ -217,10 +218,8 @@ fn each_window(
     fill: impl Fn(&mut [f32], PixelWindow),
 ) {
     for pixel in out.pixels.clone() {
-        fill(
-            out.row(pixel),
-            PixelWindow::for_pixel(pixel, (from, to), &span),
-        );
+        let window = PixelWindow::for_pixel(pixel, from, to, &span);
+        fill(out.row(pixel), window);
     }
 }
 

@@ -53,7 +53,8 @@ impl StepMethod {
     /// Chooses the method for a step.
     pub(crate) fn new(
         fused: &FusedStep,
-        (inputs, reduced): (&[TensorView], &ReducedOperands),
+        inputs: &[TensorView],
+        reduced: &ReducedOperands,
         output: TensorView,
         reads: StepReads,
         target: KernelTarget,
@@ -64,10 +65,8 @@ impl StepMethod {
             && let Some(conv) = convolution_of(fused, output)
         {
             let correction = reduced.correction.clone();
-            if let Some(numbers) =
-                depthwise_bytes(fused, (input.view, input.numbers), output, target)
-            {
-                let depthwise = QuantizedDepthwise::new(conv, (input, numbers), output, correction);
+            if let Some(numbers) = depthwise_bytes(fused, input, output, target) {
+                let depthwise = QuantizedDepthwise::new(conv, input, numbers, output, correction);
                 return StepMethod::Depthwise(Box::new(depthwise));
             }
             let product = ReducedProduct::new(conv, input, output, target.family);
@@ -81,8 +80,8 @@ impl StepMethod {
         if let (StepReads::Reducing(numbers, entry), Some(conv)) =
             (reads, convolution_of(fused, output))
         {
-            let given = (input, numbers, entry);
-            let product = ReducedProduct::prepared(conv, given, output, target.family);
+            let family = target.family;
+            let product = ReducedProduct::prepared(conv, input, numbers, entry, output, family);
             let product = product.corrected(reduced.correction.clone());
             return StepMethod::Reduced(Box::new(product));
         }

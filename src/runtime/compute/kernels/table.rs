@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::activations::TileRows;
-use super::memory::OutputPixels;
+use super::pass::written;
 use super::reduced::{StepOutputs, reduce_run};
 use super::task::{Call, PlacedStep};
 use crate::compute::fuse::StepKernel;
@@ -55,7 +54,7 @@ pub(super) unsafe fn run(call: &Call<'_>, pixels: Range<usize>) {
             let (bytes, floats) = own.split_at_mut((run_of(channels) * channels).div_ceil(4));
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(bytes);
             let from = read(call, pixels.clone(), bytes);
-            answer(call, (pixels, from), floats);
+            answer(call, pixels, from, floats);
         }
     }
 }
@@ -98,7 +97,7 @@ unsafe fn read<'a>(call: &Call<'a>, pixels: Range<usize>, bytes: &'a mut [u8]) -
 ///
 /// # Safety
 /// As for [`run`].
-unsafe fn answer(call: &Call<'_>, (pixels, from): (Range<usize>, &[u8]), scratch: &mut [f32]) {
+unsafe fn answer(call: &Call<'_>, pixels: Range<usize>, from: &[u8], scratch: &mut [f32]) {
     let (step, table) = (call.step, call.weights.packed.values());
     let (answers, bytes) = table.split_at(ANSWERS);
     let bytes: &[u8] = bytemuck::cast_slice(bytes);
@@ -113,22 +112,13 @@ unsafe fn answer(call: &Call<'_>, (pixels, from): (Range<usize>, &[u8]), scratch
             let to = std::slice::from_raw_parts_mut(to, from.len());
             return lookup(bytes, from, to);
         }
-        let mut out = match step.has_floats() {
-            true => call.memory.part(step.output, pixels.clone()),
-            false => OutputPixels::dense(scratch, step.output, pixels.clone()),
-        };
-        let row = TileRows {
-            start: out.ptr(pixels.start),
-            stride: out.pitch(),
-            rows: pixels.len(),
-            columns: step.output.channels,
-        };
-        for (pixel, from) in pixels.clone().zip(from.chunks_exact(row.columns.max(1))) {
+        let (mut out, rows) = written(call, scratch, pixels.clone());
+        for (pixel, from) in pixels.clone().zip(from.chunks_exact(rows.columns.max(1))) {
             for (to, &byte) in out.row(pixel).iter_mut().zip(from) {
                 *to = answers[usize::from(byte)];
             }
         }
-        outputs.reduce((pixels.start, 0), row);
+        outputs.reduce(pixels.start, 0, rows);
     }
 }
 

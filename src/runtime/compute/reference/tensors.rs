@@ -96,12 +96,12 @@ pub(super) fn apply(
             axis,
             exclusive,
             reverse,
-        } => running(x, axis + 1, [exclusive, reverse], (0.0, |all, v| all + v)),
+        } => running(x, axis + 1, [exclusive, reverse], 0.0, |all, v| all + v),
         TensorOp::CumProd {
             axis,
             exclusive,
             reverse,
-        } => running(x, axis + 1, [exclusive, reverse], (1.0, |all, v| all * v)),
+        } => running(x, axis + 1, [exclusive, reverse], 1.0, |all, v| all * v),
     }
 }
 
@@ -283,7 +283,8 @@ fn running(
     x: &Tensor,
     axis: usize,
     [exclusive, reverse]: [bool; 2],
-    (start, f): (f32, fn(f32, f32) -> f32),
+    start: f32,
+    f: fn(f32, f32) -> f32,
 ) -> Result<Tensor> {
     let size = x.dim(axis)?;
     let behind: usize = x.dims()[axis + 1..].iter().product();

@@ -31,7 +31,8 @@ impl RowBlock<'_> {
         &self,
         tile: &Tile,
         rows: Range<usize>,
-        (columns, lanes): (TileColumns, usize),
+        columns: TileColumns,
+        lanes: usize,
     ) {
         let written = TileRows {
             start: tile.out,
@@ -39,9 +40,9 @@ impl RowBlock<'_> {
             rows: rows.len(),
             columns: (columns.vectors - 1) * lanes + columns.last,
         };
-        let at = (self.rows.start + rows.start, columns.first);
+        let (pixel, first) = (self.rows.start + rows.start, columns.first);
         // SAFETY: guaranteed by the caller.
-        unsafe { self.outputs.activate(at, written, self.pass) }
+        unsafe { self.outputs.activate(pixel, first, written, self.pass) }
     }
 }
 

@@ -290,7 +290,7 @@ impl Convolution {
         };
         let shape = self.panels.shape;
         let mut floats = [0.0; MOST_TILE];
-        let buffer = (floats.as_mut_ptr(), panel.vectors * shape.lanes);
+        let buffer = floats.as_mut_ptr();
         let parts = match block.outputs.is_reduced_alone() {
             // Sums go on from floats that were written.
             true => Split::at_most(self.reads.depth, self.reads.depth),
@@ -303,7 +303,7 @@ impl Convolution {
             let shares = Prefetch::shares(lines, panel.vectors * shape.lanes, tiles.len());
             for (rows, prefetch) in tiles.zip(shares) {
                 let run = tile_fn(call.family, panel.vectors, rows.len());
-                let whole = self.tile(call, block, rows.start, (columns, buffer));
+                let whole = self.tile(call, block, rows.start, columns, buffer);
                 let tile = Tile {
                     prefetch,
                     ..whole.part(part.clone(), shape.lanes)
@@ -314,7 +314,7 @@ impl Convolution {
                 unsafe {
                     run(&tile);
                     if is_last {
-                        block.end(&tile, rows.clone(), (columns, shape.lanes));
+                        block.end(&tile, rows.clone(), columns, shape.lanes);
                     }
                 }
             }
@@ -322,19 +322,21 @@ impl Convolution {
     }
 
     /// Returns the tile of `columns`, beginning at row `row` of the block. Floats that are not kept
-    /// go to `buffer`, with its number of floats for each row.
+    /// go to `buffer`, row after row.
     fn tile(
         &self,
         call: &Call<'_>,
         block: &RowBlock<'_>,
         row: usize,
-        (columns, buffer): (TileColumns, (*mut f32, usize)),
+        columns: TileColumns,
+        buffer: *mut f32,
     ) -> Tile {
         let pixel = block.rows.start + row;
         let first = columns.first;
         let residual = block.residual.map(|r| r.ptr(pixel).wrapping_add(first));
         let bias = call.weights.bias.get(first..).filter(|b| !b.is_empty());
-        let (out, out_stride) = block.outputs.floats((pixel, first), buffer);
+        let width = columns.vectors * self.panels.shape.lanes;
+        let (out, out_stride) = block.outputs.floats(pixel, first, buffer, width);
         Tile {
             base: block.base.wrapping_add(columns.input),
             rows: call.offsets.get(row..).unwrap_or_default().as_ptr(),

@@ -70,9 +70,10 @@ impl Convolution {
         let lanes = self.panels.shape.lanes;
         let numbers = self.reduced.map(|view| view.numbers);
         let own = call.memory.own_scratch(call.thread);
-        let buffer = (call.memory.ptr(own.start), panels.len() * lanes);
+        let buffer = call.memory.ptr(own.start);
         assert!(
-            !block.outputs.is_reduced_alone() || self.narrow_rows() * buffer.1 <= own.len(),
+            !block.outputs.is_reduced_alone()
+                || self.narrow_rows() * panels.len() * lanes <= own.len(),
             "scratch for fewer channels"
         );
         let line = match self.runs_along_lines() {
@@ -82,7 +83,7 @@ impl Convolution {
         let along = (line != usize::MAX).then(|| line_fn(call.family, numbers, self.conv));
         let direct = self.writes_straight(call, block);
         for rows in line_tiles(&block.rows, line, self.narrow_rows()) {
-            let tile = self.tile(call, block, rows.start, (columns, buffer));
+            let tile = self.tile(call, block, rows.start, columns, buffer);
             let to = |out: ReducedPixels<'_>| out.ptr(block.rows.start + rows.start, columns.first);
             let input = NarrowTile {
                 values: self.values(block, columns),
@@ -99,7 +100,7 @@ impl Convolution {
                     None => narrow_fn(call.family, numbers, width, rows.len())(&input),
                 }
                 if direct.is_none() {
-                    block.end(&tile, rows, (columns, lanes));
+                    block.end(&tile, rows, columns, lanes);
                 }
             }
         }

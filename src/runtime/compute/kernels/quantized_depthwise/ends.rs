@@ -24,8 +24,10 @@ impl BlockEnds {
     /// Returns the ends of sums, which become bytes if `written` is set, otherwise floats. `bias`
     /// begins with the first of the block's `channels`, or is empty.
     pub(super) fn new(
-        (blocks, sums): (WeightBlocks, BlockSums<'_>),
-        (bias, channels): (&[f32], usize),
+        blocks: WeightBlocks,
+        sums: BlockSums<'_>,
+        bias: &[f32],
+        channels: usize,
         written: Option<ByteNumbers>,
         activation: Option<Activation>,
     ) -> Self {

@@ -71,7 +71,8 @@ impl QuantizedDepthwise {
     /// Plans a convolution that [`suits`], of an input of these bytes.
     pub(crate) fn new(
         conv: Conv2d,
-        (input, numbers): (ReducedView, ByteNumbers),
+        input: ReducedView,
+        numbers: ByteNumbers,
         output: TensorView,
         correction: Option<Arc<[f32]>>,
     ) -> Self {
@@ -209,17 +210,13 @@ impl LineWork<'_> {
         let channels = (step.output.channels - first).min(VECTOR);
         let bias = weights.bias.get(first..).unwrap_or_default();
         let written = self.written();
-        let ends = BlockEnds::new(
-            (blocks, sums),
-            (bias, channels),
-            written,
-            self.call.step.fused.activation,
-        );
+        let activation = self.call.step.fused.activation;
+        let ends = BlockEnds::new(blocks, sums, bias, channels, written, activation);
         let width = step.output.width;
         let run = line_fn(step.conv, width, channels);
         for line in lines {
             let pixel = line * width;
-            let (floats, floats_pitch) = self.outputs.floats((pixel, first), (self.buffer, VECTOR));
+            let (floats, floats_pitch) = self.outputs.floats(pixel, first, self.buffer, VECTOR);
             let direct = self.outputs.reduced().filter(|_| written.is_some());
             let line = ReducedLine {
                 rows: self.rows(line, first),
@@ -246,7 +243,7 @@ impl LineWork<'_> {
             unsafe {
                 run(&line);
                 if direct.is_none() {
-                    self.outputs.activate((pixel, first), written, self.pass);
+                    self.outputs.activate(pixel, first, written, self.pass);
                 }
             }
         }

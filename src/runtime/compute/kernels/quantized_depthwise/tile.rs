@@ -186,7 +186,10 @@ mod x86 {
             let rows: [_; GROUP] = std::array::from_fn(|at| *rows.add(at));
             unrolled!(AT < (M - 1) * S * P + K; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 => {
                 let column = first.wrapping_add(AT * line.conv.dilation);
-                let read = |at: usize| load::<WHOLE, P, INSIDE>(line, rows[at], column);
+                let read = |at: usize| {
+                    let (row, pitch) = rows[at];
+                    load::<WHOLE, P, INSIDE>(line, row, pitch, column)
+                };
                 let values = lanes::interleaved(read);
                 let weights = opaque(weights);
                 for (m, sums) in sums.iter_mut().enumerate() {
@@ -230,7 +233,8 @@ mod x86 {
     #[inline(always)]
     unsafe fn load<const WHOLE: bool, const P: usize, const INSIDE: bool>(
         line: &ReducedLine<'_>,
-        (row, pitch): (*const u8, usize),
+        row: *const u8,
+        pitch: usize,
         column: usize,
     ) -> __m512i {
         let at = |column: usize| {

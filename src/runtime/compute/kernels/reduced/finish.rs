@@ -55,16 +55,14 @@ unsafe fn finish_row<D: ReducedSums, const N: usize>(
             }
         }
         if !end.residual.is_null() {
-            let from = (FloatForm, end.residual.cast(), end.residual_stride);
-            add(&mut values, tile, row, from);
+            let from = end.residual.wrapping_add(row * end.residual_stride);
+            add(&mut values, FloatForm, from.cast(), end.last);
         }
         if !tile.residual.is_null() {
-            let from = (
-                D::Form::with(tile.added),
-                tile.residual,
-                tile.residual_stride,
-            );
-            add(&mut values, tile, row, from);
+            let form = D::Form::with(tile.added);
+            let before = row * tile.residual_stride * D::Form::BYTES;
+            let from = tile.residual.wrapping_add(before);
+            add(&mut values, form, from, end.last);
         }
         if end.activation.is_some() {
             for value in &mut values {
@@ -72,16 +70,13 @@ unsafe fn finish_row<D: ReducedSums, const N: usize>(
             }
         }
         if !end.out.is_null() {
-            write(
-                values,
-                tile,
-                row,
-                (FloatForm, end.out.cast(), end.out_stride),
-            );
+            let to = end.out.wrapping_add(row * end.out_stride);
+            write(values, FloatForm, to.cast(), end.last);
         }
         if !tile.out.is_null() {
-            let to = (D::Form::with(tile.written), tile.out, tile.out_stride);
-            write(values, tile, row, to);
+            let before = row * tile.out_stride * D::Form::BYTES;
+            let to = tile.out.wrapping_add(before);
+            write(values, D::Form::with(tile.written), to, end.last);
         }
     }
 }
@@ -135,30 +130,29 @@ unsafe fn finish_row_of_bytes<V: Vector, const N: usize>(
         }
         if !tile.residual.is_null() {
             let added = tile.added.as_steps_of(written);
-            let from = (added, tile.residual, tile.residual_stride);
-            add(&mut values, tile, row, from);
+            let from = tile.residual.wrapping_add(row * tile.residual_stride);
+            add(&mut values, added, from, tile.end.last);
         }
         if tile.end.activation.is_some() {
             for value in &mut values {
                 *value = value.relu();
             }
         }
-        let to = (StepForm::for_steps(written), tile.out, tile.out_stride);
-        write(values, tile, row, to);
+        let to = tile.out.wrapping_add(row * tile.out_stride);
+        write(values, StepForm::for_steps(written), to, tile.end.last);
     }
 }
 
-/// Adds a row of numbers of a form; rows lie at an address with a stride.
+/// Adds the row of numbers at an address. The last vector has `last` columns.
 #[inline(always)]
 unsafe fn add<V: Vector, F: ReducedForm, const N: usize>(
     values: &mut [V; N],
-    tile: &ReducedTile,
-    row: usize,
-    (form, from, stride): (F, *const u8, usize),
+    form: F,
+    from: *const u8,
+    last: usize,
 ) {
-    let last = tile.end.last;
     for (n, value) in values.iter_mut().enumerate() {
-        let from = from.wrapping_add((row * stride + n * V::LANES) * F::BYTES);
+        let from = from.wrapping_add(n * V::LANES * F::BYTES);
         // SAFETY: the rows have the columns that are written.
         *value = unsafe {
             value.add(match n + 1 < N || last == V::LANES {
@@ -169,17 +163,16 @@ unsafe fn add<V: Vector, F: ReducedForm, const N: usize>(
     }
 }
 
-/// Writes a row of numbers of a form; rows go to an address with a stride.
+/// Writes a row of numbers to an address. The last vector has `last` columns.
 #[inline(always)]
 unsafe fn write<V: Vector, F: ReducedForm, const N: usize>(
     values: [V; N],
-    tile: &ReducedTile,
-    row: usize,
-    (form, to, stride): (F, *mut u8, usize),
+    form: F,
+    to: *mut u8,
+    last: usize,
 ) {
-    let last = tile.end.last;
     for (n, value) in values.into_iter().enumerate() {
-        let to = to.wrapping_add((row * stride + n * V::LANES) * F::BYTES);
+        let to = to.wrapping_add(n * V::LANES * F::BYTES);
         // SAFETY: the rows have these columns.
         unsafe {
             match n + 1 < N || last == V::LANES {

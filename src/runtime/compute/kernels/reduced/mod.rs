@@ -76,24 +76,27 @@ impl ReducedProduct {
         output: TensorView,
         family: Family,
     ) -> Self {
-        Self::reading(conv, (input, None), output, family)
+        Self::reading(conv, input, None, output, family)
     }
 
     /// Plans a convolution that [`suits_prepared`] over floats. `entry` is set if their channels
     /// come first.
     pub(crate) fn prepared(
         conv: Conv2d,
-        (input, numbers, entry): (TensorView, ReducedNumbers, bool),
+        input: TensorView,
+        numbers: ReducedNumbers,
+        entry: bool,
         output: TensorView,
         family: Family,
     ) -> Self {
         let image = PreparedImage::new(conv, input, numbers, entry);
-        Self::reading(conv, (image.copy(), Some(image)), output, family)
+        Self::reading(conv, image.copy(), Some(image), output, family)
     }
 
     fn reading(
         conv: Conv2d,
-        (input, prepared): (ReducedView, Option<PreparedImage>),
+        input: ReducedView,
+        prepared: Option<PreparedImage>,
         output: TensorView,
         family: Family,
     ) -> Self {
@@ -287,14 +290,15 @@ impl ReducedProduct {
         let mut floats = [0.0; MOST_TILE];
         let by_floats = block.pass.is_some() || block.may_make_nan;
         for (rows, prefetch) in tiles.zip(shares) {
-            let at = (block.rows.start + rows.start, panel.column);
+            let (pixel, first) = (block.rows.start + rows.start, panel.column);
             let mut tile = self.tile(call, block, rows.start, index);
             tile.end.prefetch = prefetch;
             if by_floats {
                 // The activation runs before numbers are rounded and checked for NaN.
                 tile.out = std::ptr::null_mut();
+                let buffer = floats.as_mut_ptr();
                 (tile.end.out, tile.end.out_stride) =
-                    block.outputs.floats(at, (floats.as_mut_ptr(), width));
+                    block.outputs.floats(pixel, first, buffer, width);
             }
             // SAFETY: the offsets are those of pixels of the input (or of the zeros), the panel and
             // the bias have their full width, and the rows of the residual and of the outputs exist
@@ -308,7 +312,7 @@ impl ReducedProduct {
                         rows: rows.len(),
                         columns: width - shape.lanes + panel.last,
                     };
-                    block.outputs.activate(at, written, block.pass);
+                    block.outputs.activate(pixel, first, written, block.pass);
                 }
             }
         }
@@ -347,9 +351,7 @@ impl ReducedProduct {
                 (scales[first..].as_ptr(), starts[first..].as_ptr())
             }
         };
-        let (out, out_stride) = block
-            .outputs
-            .floats((pixel, first), (std::ptr::null_mut(), 0));
+        let (out, out_stride) = block.outputs.floats(pixel, first, std::ptr::null_mut(), 0);
         ReducedTile {
             values: block.values,
             residual: reduced_residual.0,

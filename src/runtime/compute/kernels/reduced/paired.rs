@@ -33,8 +33,10 @@ struct PairedPixels<'a> {
 pub(in super::super) unsafe fn pair(
     call: &Call<'_>,
     pairing: Pairing,
-    (from, to): (ReducedPixels<'_>, ReducedPixels<'_>),
-    (row, pixels): (&[f32], Range<usize>),
+    from: ReducedPixels<'_>,
+    to: ReducedPixels<'_>,
+    row: &[f32],
+    pixels: Range<usize>,
 ) {
     let work = PairedPixels {
         pairing,

@@ -77,7 +77,7 @@ impl MaxPool<'_> {
     ) {
         let (from, to) = (self.from.of.view, self.to.of.view);
         for pixel in self.pixels.clone() {
-            let window = PixelWindow::of_pool(self.pool, pixel, (from, to));
+            let window = PixelWindow::of_pool(self.pool, pixel, from, to);
             for first in (0..to.channels).step_by(CHANNELS) {
                 let count = CHANNELS.min(to.channels - first);
                 let mut best = [least; CHANNELS];

@@ -78,7 +78,7 @@ impl PreparedImage {
             )
         };
         for (line, to) in lines.zip(to.chunks_exact_mut(line.max(1))) {
-            self.line(call, (from, line), numbers, to);
+            self.line(call, from, line, numbers, to);
         }
     }
 
@@ -86,7 +86,8 @@ impl PreparedImage {
     fn line(
         &self,
         call: &Call<'_>,
-        (from, line): (InputPixels<'_>, usize),
+        from: InputPixels<'_>,
+        line: usize,
         numbers: &mut [f32],
         to: &mut [f32],
     ) {
@@ -95,17 +96,17 @@ impl PreparedImage {
         let above = self.conv.padding.height;
         let inside = y.checked_sub(above).filter(|&y| y < self.from.height);
         if let Some(y) = inside
-            && self.reduce(call, from, (sample, y), numbers)
+            && self.reduce(call, from, sample, y, numbers)
             && let Some(missed) = call.misses.get(sample)
         {
             missed.store(true, Ordering::Relaxed);
         }
         let inside = inside.is_some();
         match self.to.numbers {
-            ReducedNumbers::Bf16 => self.place::<u16>(numbers, to, (inside, 0)),
+            ReducedNumbers::Bf16 => self.place::<u16>(numbers, to, inside, 0),
             ReducedNumbers::Bytes(_) => {
                 let zero = self.to.numbers.zero_point();
-                self.place::<u8>(numbers, to, (inside, zero));
+                self.place::<u8>(numbers, to, inside, zero);
             }
         }
     }
@@ -116,15 +117,11 @@ impl PreparedImage {
         &self,
         call: &Call<'_>,
         from: InputPixels<'_>,
-        (sample, y): (usize, usize),
+        sample: usize,
+        y: usize,
         numbers: &mut [f32],
     ) -> bool {
-        let TensorView {
-            width,
-            height,
-            channels,
-            ..
-        } = self.from;
+        let (width, height, channels) = (self.from.width, self.from.height, self.from.channels);
         let bytes = self.to.numbers.bytes();
         let to: &mut [u8] = bytemuck::cast_slice_mut(numbers);
         let is_dense = !self.entry && from.view.is_dense();
@@ -153,7 +150,7 @@ impl PreparedImage {
     }
 
     /// Writes a line of numbers with its padding, or only the padding. `zero` represents 0.
-    fn place<T: ChannelNumbers>(&self, numbers: &[f32], to: &mut [f32], (inside, zero): (bool, T)) {
+    fn place<T: ChannelNumbers>(&self, numbers: &[f32], to: &mut [f32], inside: bool, zero: T) {
         let (width, channels) = (self.from.width, self.from.channels);
         let pitch = self.to.view.pitch;
         if !inside {

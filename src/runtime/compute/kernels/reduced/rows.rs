@@ -152,8 +152,10 @@ impl<'a> StepOutputs<'a> {
     /// `columns`.
     pub(in super::super) fn floats(
         &self,
-        (pixel, first): (usize, usize),
-        (buffer, columns): (*mut f32, usize),
+        pixel: usize,
+        first: usize,
+        buffer: *mut f32,
+        columns: usize,
     ) -> (*mut f32, usize) {
         match &self.floats {
             Some(out) => (out.ptr(pixel).wrapping_add(first), out.pitch()),
@@ -166,8 +168,8 @@ impl<'a> StepOutputs<'a> {
     ///
     /// # Safety
     /// The tile wrote these rows, and nothing else uses what is written.
-    pub(in super::super) unsafe fn reduce(&self, (pixel, first): (usize, usize), from: TileRows) {
-        let Some(work) = self.work((pixel, first), from) else {
+    pub(in super::super) unsafe fn reduce(&self, pixel: usize, first: usize, from: TileRows) {
+        let Some(work) = self.work(pixel, first, from) else {
             return;
         };
         // SAFETY: the call's family is available; the rows lie in the slot, since the task's pixels do.
@@ -179,7 +181,7 @@ impl<'a> StepOutputs<'a> {
     }
 
     /// Returns the rows that become reduced numbers, if these are wanted.
-    fn work(&self, (pixel, first): (usize, usize), from: TileRows) -> Option<ReduceRows> {
+    fn work(&self, pixel: usize, first: usize, from: TileRows) -> Option<ReduceRows> {
         let out = self.reduced?;
         Some(ReduceRows {
             from,
@@ -196,12 +198,13 @@ impl<'a> StepOutputs<'a> {
     /// As for [`StepOutputs::reduce`].
     pub(in super::super) unsafe fn activate(
         &self,
-        at: (usize, usize),
+        pixel: usize,
+        first: usize,
         from: TileRows,
         pass: Option<RowActivation>,
     ) {
         let halves = self
-            .work(at, from)
+            .work(pixel, first, from)
             .filter(|work| self.is_reduced_alone() && work.numbers == ReducedNumbers::Bf16);
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -211,7 +214,7 @@ impl<'a> StepOutputs<'a> {
             if let Some(pass) = pass {
                 pass.rows(from);
             }
-            self.reduce(at, from);
+            self.reduce(pixel, first, from);
         }
     }
 
@@ -258,7 +261,7 @@ pub(in super::super) unsafe fn reduce_pixels(call: &Call<'_>, pixels: Range<usiz
             rows: pixels.len(),
             columns: output.channels,
         };
-        outputs.reduce((pixels.start, 0), rows);
+        outputs.reduce(pixels.start, 0, rows);
     }
 }
 

@@ -153,13 +153,9 @@ impl TensorCopy {
         let (to, to_samples) = operands.output(to)?;
         let mut walk = Walk::new([from, to], [from_samples, to_samples]);
         let crosses = walk.steps[0] > 1 && walk.steps[1] == 1 && walk.len >= BLOCK / 2;
-        let across = if crosses {
-            walk.take_run(0, BLOCK / 2)
-        } else {
-            None
-        };
-        if let Some(axis) = across {
-            walk.in_blocks(axis, BLOCK);
+        let across = crosses.then(|| walk.take_run(0, BLOCK / 2)).flatten();
+        if let Some((size, strides)) = across {
+            walk.in_blocks(size, strides, BLOCK);
         }
         Some(TensorCopy {
             source: Source::Input(input),

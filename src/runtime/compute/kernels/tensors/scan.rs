@@ -82,9 +82,9 @@ impl Scan {
             // SAFETY: tasks have disjoint lines.
             unsafe {
                 match self.kind {
-                    ScanKind::Sum => self.run_of_lines(call, from, at.at, (0.0, |all, v| all + v)),
+                    ScanKind::Sum => self.run_of_lines(call, from, at.at, 0.0, |all, v| all + v),
                     ScanKind::Product => {
-                        self.run_of_lines(call, from, at.at, (1.0, |all, v| all * v));
+                        self.run_of_lines(call, from, at.at, 1.0, |all, v| all * v);
                     }
                 }
             }
@@ -102,7 +102,8 @@ impl Scan {
         call: &Call<'_>,
         from: &[f32],
         [first, to]: [usize; 2],
-        (start, f): (f32, impl Fn(f32, f32) -> f32),
+        start: f32,
+        f: impl Fn(f32, f32) -> f32,
     ) {
         let out = output(call);
         let [line, line_to] = self.lines.steps;

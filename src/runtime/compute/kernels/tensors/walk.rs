@@ -66,7 +66,7 @@ impl<const N: usize> Walk<N> {
     }
 
     /// Puts an axis that [`Walk::take_run`] took out back as blocks of `block` values.
-    pub(super) fn in_blocks(&mut self, (size, strides): (usize, [usize; N]), block: usize) {
+    pub(super) fn in_blocks(&mut self, size: usize, strides: [usize; N], block: usize) {
         let blocks = size.div_ceil(block);
         self.axes.insert(0, (blocks, strides.map(|s| s * block)));
     }

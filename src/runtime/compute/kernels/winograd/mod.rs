@@ -71,7 +71,8 @@ impl Winograd {
     /// Returns whether the algorithm is expected to be more than `times` as fast as the direct one.
     pub(crate) fn is_faster(
         conv: Conv2d,
-        (input, output): (TensorView, TensorView),
+        input: TensorView,
+        output: TensorView,
         shape: TileShape,
         times: f64,
     ) -> bool {
