@@ -16,7 +16,7 @@ fn bytes_are_bounded_as_an_activation_bounds_numbers() {
     };
     let blocks = WeightBlocks::new(Conv2d::new(VECTOR, 3), numbers);
     let bounds = |activation| {
-        let ends = BlockEnds::new((blocks, sums), (&[], VECTOR), Some(numbers), activation);
+        let ends = BlockEnds::new(blocks, sums, &[], VECTOR, Some(numbers), activation);
         (ends.zero_point[0], ends.least[0], ends.most[0])
     };
     assert_eq!(bounds(None), (10, 0, 127));
