@@ -206,17 +206,17 @@ fn the_proposed_move_is_compared_then_applied() {
 #[test]
 fn all_six_policies_can_be_chosen() {
     let mut bench = Bench::new(80, 24);
-    for name in PolicyKind::NAMES {
+    for name in PolicyKind::names() {
         bench.keys("p");
         assert!(bench.text().contains(name));
-        for _ in 0..PolicyKind::NAMES.iter().position(|n| *n == name).unwrap() {
+        for _ in 0..PolicyKind::names().iter().position(|n| *n == name).unwrap() {
             bench.press(KeyCode::Down);
         }
         bench.press(KeyCode::Enter);
         bench.keys("y");
     }
     bench.keys("p");
-    for _ in PolicyKind::NAMES {
+    for _ in PolicyKind::names() {
         bench.press(KeyCode::Down);
     }
     bench.keys("48");

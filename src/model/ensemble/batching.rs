@@ -1,4 +1,4 @@
-//! The batching policies of workers, and the allowed batch sizes of matrix entries.
+//! The batching policies of workers.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,8 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use divisi_runtime::reading::ReadError;
-
+use super::batch_sizes::{BatchSize, BatchSizes};
 use crate::ranged::{FieldOutOfRange, ranged, within};
 
 ranged! {
@@ -71,7 +70,7 @@ impl From<PolicyKind> for MemberPolicy {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PolicyError {
     /// There is no policy with this name.
-    #[error("expected a policy ({names}), found `{0}`", names = PolicyKind::NAMES.join(", "))]
+    #[error("expected a policy ({names}), found `{0}`", names = PolicyKind::names().join(", "))]
     Unknown(String),
     /// `elastic` splits batch sizes into lanes, and a batch size is not a power of two.
     #[error("elastic: expected batch sizes that are powers of two, found {0}")]
@@ -115,6 +114,37 @@ impl Wait {
     }
 }
 
+/// The words for a policy, and how it is made.
+struct PolicyRow {
+    name: &'static str,
+    /// A free worker starts these samples.
+    starts: &'static str,
+    /// Makes the policy with a wait, if it waits.
+    with_wait: fn(Wait) -> PolicyKind,
+}
+
+const fn row(
+    name: &'static str,
+    starts: &'static str,
+    with_wait: fn(Wait) -> PolicyKind,
+) -> PolicyRow {
+    PolicyRow {
+        name,
+        starts,
+        with_wait,
+    }
+}
+
+#[rustfmt::skip]
+const ROWS: [PolicyRow; 6] = [
+    row("no-wait", "all queued samples at once, up to the batch size", |_| PolicyKind::NoWait),
+    row("opt-wait", "a full batch, or the queued samples after the wait", |wait| PolicyKind::OptWait { wait }),
+    row("pipelined-opt-wait", "like opt-wait, copying samples during computation", |wait| PolicyKind::PipelinedOptWait { wait }),
+    row("static", "like opt-wait, padded to the full batch", |wait| PolicyKind::Static { wait }),
+    row("segment", "whole segments, closed when full or after the wait", |wait| PolicyKind::Segment { wait }),
+    row("elastic", "the largest idle lane (1, 1, 2, 4, …) that fills", |_| PolicyKind::Elastic { max_inf: None }),
+];
+
 impl PolicyKind {
     /// The ratio of a pool in device memory to the samples that may be alive there: "several times"
     /// (Ebird, section V.A).
@@ -128,15 +158,10 @@ impl PolicyKind {
         )
     }
 
-    /// The names of the policies, in the order that a console offers them.
-    pub const NAMES: [&'static str; 6] = [
-        "no-wait",
-        "opt-wait",
-        "pipelined-opt-wait",
-        "static",
-        "segment",
-        "elastic",
-    ];
+    /// Returns the names of the policies, in the order that a console offers them.
+    pub fn names() -> [&'static str; ROWS.len()] {
+        ROWS.map(|row| row.name)
+    }
 
     /// Returns whether the policy is only a delay: samples wait for others for a fixed time, or not
     /// at all.
@@ -160,27 +185,29 @@ impl PolicyKind {
     /// # Errors
     /// There is no policy with this name.
     pub fn from_name(name: &str, wait: Wait) -> Result<Self, PolicyError> {
-        match name {
-            "no-wait" => Ok(PolicyKind::NoWait),
-            "opt-wait" => Ok(PolicyKind::OptWait { wait }),
-            "pipelined-opt-wait" => Ok(PolicyKind::PipelinedOptWait { wait }),
-            "static" => Ok(PolicyKind::Static { wait }),
-            "segment" => Ok(PolicyKind::Segment { wait }),
-            "elastic" => Ok(PolicyKind::Elastic { max_inf: None }),
-            _ => Err(PolicyError::Unknown(name.to_owned())),
-        }
+        let row = ROWS.iter().find(|row| row.name == name);
+        let row = row.ok_or_else(|| PolicyError::Unknown(name.to_owned()))?;
+        Ok((row.with_wait)(wait))
     }
 
     /// Returns its name in manifests and on the screen.
     pub fn name(&self) -> &'static str {
-        match self {
-            PolicyKind::NoWait => "no-wait",
-            PolicyKind::OptWait { .. } => "opt-wait",
-            PolicyKind::PipelinedOptWait { .. } => "pipelined-opt-wait",
-            PolicyKind::Static { .. } => "static",
-            PolicyKind::Segment { .. } => "segment",
-            PolicyKind::Elastic { .. } => "elastic",
-        }
+        self.row().name
+    }
+
+    /// Returns the samples that a free worker starts under the policy `name`, in words, or `None` if
+    /// there is no policy with this name.
+    pub fn starts(name: &str) -> Option<&'static str> {
+        let row = ROWS.iter().find(|row| row.name == name)?;
+        Some(row.starts)
+    }
+
+    fn row(&self) -> &'static PolicyRow {
+        let is_own = |row: &&PolicyRow| {
+            let kind = (row.with_wait)(DEFAULT_WAIT);
+            std::mem::discriminant(&kind) == std::mem::discriminant(self)
+        };
+        ROWS.iter().find(is_own).unwrap_or(&ROWS[0])
     }
 
     /// Checks that workers of all `sizes` can follow the policy.
@@ -249,127 +276,5 @@ impl FromStr for PolicyKind {
                 found: wait.to_owned(),
             })?;
         PolicyKind::from_name(name, wait)
-    }
-}
-
-/// A number of samples in one batch, never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct BatchSize(NonZeroU32);
-
-/// The largest batch size. A larger number is treated as a mistake.
-const MAX_BATCH: u32 = 65_536;
-
-impl BatchSize {
-    /// Returns the batch size, or `None` unless `samples` is from 1 to 65 536.
-    pub fn new(samples: u32) -> Option<Self> {
-        NonZeroU32::new(samples)
-            .filter(|n| n.get() <= MAX_BATCH)
-            .map(BatchSize)
-    }
-
-    /// Returns the number of samples.
-    pub const fn get(self) -> usize {
-        self.0.get() as usize
-    }
-}
-
-impl fmt::Display for BatchSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// The allowed batch sizes: at least one, increasing, without repeats.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
-pub struct BatchSizes(Vec<BatchSize>);
-
-impl From<BatchSizes> for Vec<i64> {
-    fn from(sizes: BatchSizes) -> Self {
-        sizes.iter().map(|size| size.get() as i64).collect()
-    }
-}
-
-impl TryFrom<Vec<i64>> for BatchSizes {
-    type Error = ReadError;
-
-    fn try_from(sizes: Vec<i64>) -> Result<Self, ReadError> {
-        BatchSizes::new(&sizes)
-    }
-}
-
-impl BatchSizes {
-    /// Creates the set from sizes in any order.
-    ///
-    /// # Errors
-    /// There is no size, or a size is 0 or too large.
-    pub fn new(sizes: &[i64]) -> Result<Self, ReadError> {
-        let mut all = Vec::new();
-        for &size in sizes {
-            let valid = u32::try_from(size).ok().and_then(BatchSize::new);
-            all.push(valid.ok_or_else(|| {
-                ReadError::expected(format_args!("batch sizes from 1 to {MAX_BATCH}"), size)
-            })?);
-        }
-        all.sort_unstable();
-        all.dedup();
-        if all.is_empty() {
-            return Err(ReadError::expected("at least one batch size", "none"));
-        }
-        Ok(BatchSizes(all))
-    }
-
-    /// Iterates over the sizes, smallest first.
-    pub fn iter(&self) -> impl Iterator<Item = BatchSize> + '_ {
-        self.0.iter().copied()
-    }
-
-    /// Returns the smallest size, with which worst-fit decreasing starts.
-    pub fn smallest(&self) -> BatchSize {
-        self.0[0]
-    }
-
-    /// Returns the largest size.
-    pub fn largest(&self) -> BatchSize {
-        self.0[self.0.len() - 1]
-    }
-
-    /// Returns whether `size` is allowed.
-    pub fn contains(&self, size: BatchSize) -> bool {
-        self.0.contains(&size)
-    }
-
-    /// Returns the sizes in either set.
-    #[must_use]
-    pub fn union(&self, other: &BatchSizes) -> BatchSizes {
-        let mut all: Vec<BatchSize> = self.iter().chain(other.iter()).collect();
-        all.sort_unstable();
-        all.dedup();
-        BatchSizes(all)
-    }
-
-    /// Returns the number of sizes (the paper's B).
-    pub fn count(&self) -> usize {
-        self.0.len()
-    }
-}
-
-impl Default for BatchSizes {
-    /// Returns the paper's sizes: 8, 16, 32, 64, 128 (section III).
-    fn default() -> Self {
-        BatchSizes(
-            [8, 16, 32, 64, 128]
-                .into_iter()
-                .filter_map(BatchSize::new)
-                .collect(),
-        )
-    }
-}
-
-impl fmt::Display for BatchSizes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        f.write_str(&all.join(", "))
     }
 }

@@ -6,6 +6,7 @@ mod answers;
 mod answers_table;
 mod assembled;
 mod average_precision;
+mod batch_sizes;
 mod batching;
 mod box_outputs;
 mod box_rules;
@@ -54,7 +55,8 @@ use divisi_runtime::tensor::{Lengths, RowCheck, TensorSpec};
 
 pub use answer_floats::AnswerFloats;
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
-pub use batching::{BatchSize, BatchSizes, MemberPolicy, PolicyError, PolicyKind, Wait};
+pub use batch_sizes::{BatchSize, BatchSizes};
+pub use batching::{MemberPolicy, PolicyError, PolicyKind, Wait};
 pub use box_outputs::{BoxForm, BoxOutputs, BoxScores, BoxStrides};
 pub use boxes::{BoxRows, Corners, ScoredBox, TargetBox};
 pub use combination::{Combination, CombinationError};

@@ -98,8 +98,8 @@ macro_rules! each_command {
             keys(Main, &[key('l')], "load", "change the load", "choose closed loop, Poisson, steady, burst, diurnal, a recorded file or none"),
             line("PATTERN", &[], "set the load: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], diurnal:RATE[:PERIOD], replay:FILE[:SPEED] or none");
         POLICY = command("policy").changing(), both(|m| Dialog::Form(Form::policy(m.setup().policy)).into(), lines::policy),
-            keys(Main, &[key('p')], "policy", "change the batching policy", "choose no-wait, opt-wait, pipelined, static, segment or elastic; compares first"),
-            line("POLICY", &[], "set the policy: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or elastic[:MAXINF]");
+            keys(Main, &[key('p')], "policy", "change the batching policy", "choose when a free worker starts a batch; compares first"),
+            line("POLICY", &[], "set the batching policy, such as opt-wait:5ms or elastic:64; help lists all");
         COMBINATION = command("combination").changing().when(has_rule), screen(|m| stage::combination(m)),
             keys(Always, &[key('V')], "", "change the combination", "set the rule, weights and votes; compares first");
         SEGMENT_SIZE = command("segment-size").changing(),

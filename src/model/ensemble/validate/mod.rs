@@ -23,7 +23,8 @@ use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::reading::ReadError;
 use divisi_runtime::words;
 
-use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
+use super::batch_sizes::BatchSizes;
+use super::batching::{DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::queue_table;

@@ -46,13 +46,13 @@ pub(super) fn scatter<'a>(
 }
 
 /// The function that combines an update with the old value, and its neutral number.
-struct Combination {
+struct Scatter {
     kind: Binary,
     neutral: f32,
 }
 
 /// Returns how updates are combined, or `None` if they replace values.
-fn combination(node: Node<'_>) -> Result<Option<Combination>, Refusal> {
+fn combination(node: Node<'_>) -> Result<Option<Scatter>, Refusal> {
     let (kind, neutral) = match node.text("reduction") {
         None | Some(b"none") => return Ok(None),
         Some(b"add") => (Binary::Add, 0.0),
@@ -61,7 +61,7 @@ fn combination(node: Node<'_>) -> Result<Option<Combination>, Refusal> {
         Some(b"min") => (Binary::Min, f32::INFINITY),
         Some(_) => return unsupported("unknown reduction"),
     };
-    Ok(Some(Combination { kind, neutral }))
+    Ok(Some(Scatter { kind, neutral }))
 }
 
 /// Combines updates in rounds. Each round updates a position at most once.
@@ -71,7 +71,7 @@ fn combined<'a>(
     mut x: Activation,
     updates: Activation,
     at: &[usize],
-    by: Combination,
+    by: Scatter,
 ) -> Added {
     let count = x.dims()[0];
     let neutral = Constant {

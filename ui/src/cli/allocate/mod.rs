@@ -70,8 +70,8 @@ pub(crate) struct AllocateArgs {
     /// Memory to keep free on every device, such as 1GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
     spare_memory: Option<u64>,
-    /// Batching policy: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS]
-    /// or elastic[:MAXINF] (default: the manifest's)
+    /// Batching policy, such as opt-wait:5ms or elastic:64; `help` lists all (default: the
+    /// manifest's)
     #[arg(long, value_name = "P")]
     policy: Option<PolicyKind>,
     #[command(flatten)]

@@ -49,8 +49,8 @@ pub(crate) struct BenchArgs {
     /// Measured runs (the median is reported)
     #[arg(long, default_value_t = 5, value_name = "R", value_parser = at_least_one)]
     runs: usize,
-    /// Batching policy: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS]
-    /// or elastic[:MAXINF] (default: the manifest's)
+    /// Batching policy, such as opt-wait:5ms or elastic:64; `help` lists all (default: the
+    /// manifest's)
     #[arg(long, value_name = "P")]
     policy: Option<PolicyKind>,
     /// Most samples in progress on a device, with the elastic policy (default: the policy's)

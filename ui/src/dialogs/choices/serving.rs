@@ -157,7 +157,7 @@ const PIPELINED: &str = "Separates the gain of overlapping copies from the gain 
 impl Form {
     /// Asks for the batching policy, starting from the staged or running one.
     pub fn policy(now: PolicyKind) -> Self {
-        let choices = PolicyKind::NAMES.map(|name| choice(name, now));
+        let choices = PolicyKind::names().map(|name| choice(name, now));
         Form::new(FormKind::Policy, "batching policy", choices.into()).choosing(now.name())
     }
 
@@ -180,36 +180,17 @@ fn choice(name: &'static str, now: PolicyKind) -> FormChoice {
         none if none.is_zero() => 5.0,
         wait => wait.as_secs_f64() * 1e3,
     };
-    let waiting = || vec![FormField::number("wait", wait, "ms at most")];
+    let starts = PolicyKind::starts(name).unwrap_or_default();
+    let fields = match name {
+        "no-wait" => Vec::new(),
+        "elastic" => elastic(now),
+        _ => vec![FormField::number("wait", wait, "ms at most")],
+    };
+    let choice = FormChoice::new(name, starts, fields);
     match name {
-        "no-wait" => FormChoice::new(
-            name,
-            "all queued samples at once, up to the batch size",
-            Vec::new(),
-        ),
-        "opt-wait" => FormChoice::new(
-            name,
-            "a full batch, or the queued samples after the wait",
-            waiting(),
-        ),
-        "pipelined-opt-wait" => FormChoice::new(
-            name,
-            "like opt-wait, copying samples during computation",
-            waiting(),
-        )
-        .noting(PIPELINED),
-        "static" => FormChoice::new(name, "like opt-wait, padded to the full batch", waiting()),
-        "segment" => FormChoice::new(
-            name,
-            "whole segments, closed when full or after the wait",
-            waiting(),
-        ),
-        _ => FormChoice::new(
-            name,
-            "the largest idle lane (1, 1, 2, 4, …) that fills",
-            elastic(now),
-        )
-        .noting(ELASTIC),
+        "pipelined-opt-wait" => choice.noting(PIPELINED),
+        "elastic" => choice.noting(ELASTIC),
+        _ => choice,
     }
 }
 
