@@ -1048,7 +1048,7 @@ fn the_decisions_of_a_policy_are_one_step_and_leave_what_was_applied_before_them
 }
 
 #[test]
-fn models_that_were_rolled_back_are_held_off_until_they_are_asked_for() {
+fn models_that_were_rolled_back_are_held_off_until_they_serve() {
     let mut drive = Drive::new();
     let old = drive.running.clone();
     let load = || ChangeOrigin::Models(CatalogueChange::Load("a".into()));
@@ -1060,9 +1060,8 @@ fn models_that_were_rolled_back_are_held_off_until_they_are_asked_for() {
     drive.finish();
     assert_eq!(drive.running, old);
     assert_eq!(drive.machine.held_off(), [copy("a", 7)]);
-    drive
-        .step(ChangeEvent::AskedFor("a".into()))
-        .expect("never refused");
+    drive.request(&with, None, load()).expect("goes");
+    drive.finish();
     assert!(drive.machine.held_off().is_empty());
 }
 

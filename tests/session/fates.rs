@@ -89,7 +89,10 @@ fn a_lost_device_is_evacuated_and_no_request_is_lost() {
         after.matrix.frame().batch_sizes.iter().next(),
     );
     let refused = apply(&mut session, &on_it.expect("valid"));
-    assert_eq!(refused.expect_err("gone").text(), "`sim:h200:0` is gone");
+    assert_eq!(
+        refused.expect_err("gone").text(),
+        "`sim:h200:0` is gone; bring it back, or use a matrix without it"
+    );
     session
         .command(Command::RegainDevice(DeviceIndex::new(0)))
         .expect("it was gone");

@@ -38,6 +38,7 @@ mod host;
 mod hostile;
 mod losses;
 mod mix;
+mod mixed;
 mod model_changes;
 #[path = "../support/place.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]

@@ -1,11 +1,14 @@
 //! One history of everything that runs: edits and loads are undone in the order of their making.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use divisi_engine::deployment::CatalogueChange;
-use divisi_engine::serving::Setup;
+use divisi_engine::serving::{EngineOptions, Setup};
 use divisi_model::codes::Code;
-use divisi_session::{Command, LiveSession, Session, Snapshot};
+use divisi_runtime::device::simulated::find_profile;
+use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
+use divisi_session::{Command, Health, LiveSession, Session, Snapshot};
 
 use crate::bookcase::*;
 use crate::common::until;
@@ -90,4 +93,55 @@ fn a_setup_of_other_models_than_the_running_ones_is_refused() {
     let apply = Command::Apply(Box::new(before), None);
     let refused = session.command(apply).expect_err("`b` would go unasked");
     assert_eq!(refused.code(), Code::OtherFrame);
+}
+
+#[test]
+fn votes_of_several_models_are_refused_and_other_changes_go_on() {
+    let changes = start(&case(), &["a", "b"], ROOM);
+    let mut session = LiveSession::of_changes(changes, None);
+    let vote = Command::SetVote(MemberIndex::new(0), false);
+    let refused = session.command(vote).expect_err("each has its own rule");
+    assert_eq!(refused.code(), Code::SetupInvalid);
+    edited(&mut session);
+}
+
+#[test]
+fn a_plan_to_load_a_version_that_was_undone_leaves_it_out() {
+    let case = case();
+    let changes = start(&case, &["a"], ROOM);
+    case.put(entry("a", 2, &network("a", 8, 4)));
+    let mut session = LiveSession::of_changes(Arc::clone(&changes), None);
+    applied(&mut session, load("a"), None);
+    session.command(Command::Undo).expect("is begun");
+    until(&mut session, |shown| shown.can_redo && is_settled(shown));
+    changes.plan_change(&load("a")).expect("it fits");
+    changes.refresh().expect("the rest stays");
+    assert_eq!(served(&changes)[0], "a 1");
+    changes.load("a").expect("it is asked for");
+    assert_eq!(served(&changes)[0], "a 2");
+}
+
+#[test]
+fn other_models_do_not_bring_a_lost_device_back() {
+    let devices = Devices::simulated(&find_profile("h200").expect("a profile"), 2);
+    let changes = start_on(&case(), &["a", "b"], devices, EngineOptions::default());
+    let mut session = LiveSession::of_changes(Arc::clone(&changes), None);
+    let (lost, most) = (DeviceIndex::new(0), NonZeroU32::new(4));
+    let limit = Command::SetMaxInf(DeviceIndex::new(1), most);
+    session.command(limit).expect("a limit");
+    session.command(Command::LoseDevice(lost)).expect("begun");
+    until(&mut session, is_settled);
+    changes.unload("b", false).expect("it can leave");
+    let shown = session.snapshot();
+    assert!(
+        matches!(shown.health, Health::Degraded(_)),
+        "{:?}",
+        shown.health
+    );
+    let places = shown.matrix.workers().map(|(cell, _)| cell.device);
+    assert!(places.into_iter().all(|device| device != lost));
+    assert_eq!(shown.devices[1].max_inf, most);
+    session
+        .command(Command::RegainDevice(lost))
+        .expect("it is lost");
 }

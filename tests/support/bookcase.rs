@@ -83,10 +83,19 @@ pub fn start_with(
         cores: vec![0, 1],
         memory_bytes,
     };
+    start_on(case, names, Devices::default_of(&host), options)
+}
+
+pub fn start_on(
+    case: &Arc<Bookcase>,
+    names: &[&str],
+    devices: Devices,
+    options: EngineOptions,
+) -> Arc<Changes> {
     let names = names.iter().map(ToString::to_string).collect();
     let start = DeploymentStart {
         name: "case".into(),
-        devices: Devices::default_of(&host),
+        devices,
         options,
         matrix: None,
     };

@@ -45,8 +45,8 @@ pub struct HistoryEntry {
     pub from: Duration,
     /// When another setup replaced it, or `None` if it is running.
     pub until: Option<Duration>,
-    /// The origin of the setup: `start`, `applied`, `undo`, `search`, `evacuation`, `rolled back:
-    /// …`.
+    /// The origin of the setup: `start`, `applied`, `undo`, `search`, `evacuation`, `follow the
+    /// load`, `rolled back: …`, or a vote or change of models in words.
     pub why: String,
     /// The figures of the period in which the setup served.
     pub did: Measured,
@@ -154,8 +154,11 @@ impl ChangeLog {
     /// began at `reading`.
     pub(super) fn remember(&mut self, change: &MadeChange<'_>, period: Reading, reading: Reading) {
         let (old, new, origin) = (change.old, change.new, change.origin);
-        // A plan that only brings retired workers back does not change the setup.
         if old == new {
+            // Only retired workers are back, or another engine counts from zero.
+            if reading.answered < self.since.answered {
+                self.since = reading;
+            }
             return;
         }
         let diff = SetupDiff::between(old, new);
@@ -226,11 +229,6 @@ impl ChangeLog {
     /// Returns the copies of models that stay out until they are requested by name.
     pub(super) fn held_off(&self) -> &[ModelCopy] {
         &self.held_off
-    }
-
-    /// Allows a model that is requested by name again.
-    pub(super) fn ask_again(&mut self, name: &str) {
-        self.held_off.retain(|held| *held.name != *name);
     }
 
     /// Returns the models of the setups that undo and redo restore.

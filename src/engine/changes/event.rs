@@ -135,8 +135,6 @@ pub enum ChangeEvent {
     Kept,
     /// An operator ends the probation and rolls the change back.
     TakenBack,
-    /// A model is requested by name.
-    AskedFor(String),
     /// An operator makes a device disappear.
     LoseRequested(DeviceIndex),
     /// A device stopped working; its workers have to move.
@@ -224,10 +222,10 @@ pub enum ChangeRefusal {
     #[error("this setup is already running")]
     Nothing,
     /// Another change is under way.
-    #[error("a reload is under way")]
+    #[error("another change is under way; try again when it is done")]
     UnderWay,
     /// A probation cannot be rolled back while another change is under way.
-    #[error("a change is under way")]
+    #[error("another change is under way; try again when it is done")]
     NotNow,
     /// Nothing changes any more.
     #[error("the server is ending; nothing changes any more")]
@@ -266,7 +264,8 @@ pub enum ChangeRefusal {
 
 impl PartialEq for ChangeRefusal {
     fn eq(&self, other: &Self) -> bool {
-        self.code() == other.code() && self.to_string() == other.to_string()
+        // Errors of sources and devices cannot be compared, so their codes are.
+        std::mem::discriminant(self) == std::mem::discriminant(other) && self.code() == other.code()
     }
 }
 
@@ -292,6 +291,11 @@ impl ChangeRefusal {
             return false;
         };
         !matches!(**error, DeploymentError::Setup(_))
+    }
+
+    /// Returns whether another change is under way or came first, so that a new plan may succeed.
+    pub(super) fn is_for_now(&self) -> bool {
+        matches!(self, ChangeRefusal::UnderWay) || self.is_stale()
     }
 
     /// Returns whether something else runs than when the change was planned.

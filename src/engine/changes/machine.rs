@@ -76,10 +76,6 @@ impl ChangeMachine {
             } => self.adjusted(&change, &origin, *reading),
             ChangeEvent::Kept => self.kept(),
             ChangeEvent::TakenBack => self.taken_back(now),
-            ChangeEvent::AskedFor(name) => {
-                self.log.ask_again(&name);
-                Ok(Actions::new())
-            }
             ChangeEvent::LoseRequested(device) => self.lose(now, device),
             ChangeEvent::DeviceLost { device, reason } => {
                 self.lost.push_back((device, reason));
@@ -201,14 +197,14 @@ impl ChangeMachine {
             None => planned.handover,
             Some(Some(past)) if past.setup == planned.new => past.handover,
             // The plan was made earlier, and another change came first.
-            Some(_) => return Err(ChangeRefusal::UnderWay),
+            Some(_) => return Err(DeploymentError::Stale.into()),
         };
         let mut actions = match self.keeps_probation(&origin, watch.as_ref())? {
             true => Actions::new(),
             false => self.make_way(&origin.to_string()),
         };
         let new = Box::new(planned.new);
-        // A plan of other models was shown to an operator, or its caller plans again.
+        // If the models change, the operator saw the plan, or the caller plans again.
         let again = (planned.old.models == new.models).then(|| new.clone());
         let work = match planned.is_planned {
             true => ChangeWork::Apply(handover),

@@ -11,7 +11,7 @@ use divisi_model::allocation::Matrix;
 use divisi_model::catalogue::{ModelCopy, NewEntry};
 
 use super::control::{Changes, RequestedAs};
-use super::event::{ChangeEvent, ChangeOrigin, ChangeRefusal, WatchedBy};
+use super::event::{ChangeOrigin, ChangeRefusal, WatchedBy};
 use super::goals::GoalEvidence;
 use super::judge::Terms;
 use super::outcomes::ChangeMade;
@@ -119,7 +119,6 @@ impl Changes {
     /// # Errors
     /// The change is not possible, even if the running engine ends first.
     pub fn plan_change(&self, change: &CatalogueChange) -> Result<ChangePlan, ChangeRefusal> {
-        self.ask_again(change);
         let planned = self.deployment().plan_models(change, &self.held_off());
         Ok(planned?)
     }
@@ -160,17 +159,10 @@ impl Changes {
     }
 
     fn make_in_turn(&self, change: &CatalogueChange) -> Result<Option<ChangeMade>, ChangeRefusal> {
-        self.ask_again(change);
         let plan =
             |deployment: &Deployment, held: &[ModelCopy]| deployment.plan_models(change, held);
         let origin = ChangeOrigin::Models(change.clone());
         self.make_planned(plan, RequestedAs::unwatched(origin))
-    }
-
-    fn ask_again(&self, change: &CatalogueChange) {
-        if let Some(name) = change.model() {
-            self.driver.tell(ChangeEvent::AskedFor(name.to_owned()));
-        }
     }
 
     /// Plans and makes a change. Plans again if something else changes meanwhile.
@@ -191,7 +183,7 @@ impl Changes {
                 }
             };
             match made {
-                Err(refusal) if refusal == ChangeRefusal::UnderWay || refusal.is_stale() => {
+                Err(refusal) if refusal.is_for_now() => {
                     self.wait_for_change_under_way();
                     refused = refusal;
                 }
@@ -214,6 +206,7 @@ impl Changes {
     /// Records the names of a change that leaves the served models as they are.
     fn settle(&self, plan: ChangePlan, held: &[ModelCopy]) -> Result<(), ChangeRefusal> {
         if plan.of_running_models().is_none() {
+            self.driver.machine.lock().check_free()?;
             let settled = self
                 .deployment()
                 .apply(plan, Handover::Beside, held, &mut |_| {});

@@ -91,8 +91,8 @@ pub enum DeploymentError {
         /// Bytes that are free.
         free: u64,
     },
-    /// The running setup changed after the plan was made.
-    #[error("the running setup changed since this was planned; plan it again")]
+    /// The running setup changed after the plan was made, or a device was lost meanwhile.
+    #[error("another change came first; try again")]
     Stale,
     /// The server is ending.
     #[error("the server is ending; nothing changes any more")]

@@ -128,6 +128,7 @@ pub(super) fn start_after(
     let mut next = Generation::start(catalogue, devices, matrix, precisions, factory, options)?;
     next.number = before.number + 1;
     next.take_over(setup);
+    next.engine.goes_on_after(&before.engine);
     Ok(next)
 }
 
@@ -144,6 +145,10 @@ impl Generation {
         let wanted = Setup {
             precisions: own.precisions,
             matrix: own.matrix,
+            combination: match self.catalogue.entries().len() {
+                1 => setup.combination.clone(),
+                _ => own.combination,
+            },
             ..setup.clone()
         };
         if let Ok(plan) = self.engine.plan(&wanted) {

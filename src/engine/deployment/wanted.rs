@@ -24,6 +24,18 @@ pub(super) struct ModelsToPlan<'a> {
     pub held: &'a [ModelCopy],
 }
 
+impl ModelsToPlan<'_> {
+    /// Returns the copies that stay out: not those of a model that is loaded by name.
+    fn held_off(&self) -> Vec<ModelCopy> {
+        let is_loaded = |held: &&ModelCopy| match self.change {
+            CatalogueChange::Load(name) => *held.name == **name,
+            _ => false,
+        };
+        let held = self.held.iter().filter(|held| !is_loaded(held));
+        held.cloned().collect()
+    }
+}
+
 /// Returns the served entries of a generation.
 pub(super) fn entries_of(generation: &Generation) -> Vec<NewEntry> {
     let entries = generation.catalogue.entries();
@@ -55,7 +67,7 @@ impl Deployment {
     }
 
     /// Plans a change of the models: the resulting models, columns and memory. The copies `held`
-    /// stay out unless they are served.
+    /// stay out unless they are served or loaded by name.
     ///
     /// # Errors
     /// The change is not possible, even if the running engine ends first.
@@ -192,7 +204,7 @@ impl Deployment {
                 served: &serving,
                 after: asked.after,
             },
-            asked.held,
+            &asked.held_off(),
         )?;
         if let CatalogueChange::Load(name) = change {
             if let Some(reason) = read.failures.get(name) {

@@ -36,6 +36,8 @@ pub struct PlanLimits<'a> {
     pub footprints: &'a Footprints,
     /// The capacity of the pool in samples.
     pub most_segment: usize,
+    /// Whether a single model is served, so that the setup's combination holds.
+    pub is_single: bool,
 }
 
 /// The reason why a setup cannot be applied.
@@ -48,7 +50,7 @@ pub enum PlanError {
     #[error("the setup is for other models than the running ones")]
     OtherModels,
     /// The matrix has a worker on a lost device.
-    #[error("`{0}` is gone")]
+    #[error("`{0}` is gone; bring it back, or use a matrix without it")]
     DeviceLost(String),
     /// A device has too little memory.
     #[error(transparent)]
@@ -62,6 +64,12 @@ pub enum PlanError {
     /// The combination does not match the members.
     #[error("combination: {0}")]
     Combination(CombinationError),
+    /// Several models are served, and each has its own combination.
+    #[error(
+        "combination: several models are served, and each combines its members as its manifest says; \
+         change it there"
+    )]
+    OwnCombinations,
     /// The number of precisions differs from the number of members.
     #[error("precisions: expected {expected}, one for each member, found {found}")]
     Precisions {
@@ -89,6 +97,7 @@ impl Coded for PlanError {
             PlanError::Lent(_) => Code::MemoryLent,
             PlanError::Policy(_)
             | PlanError::Combination(_)
+            | PlanError::OwnCombinations
             | PlanError::Precisions { .. }
             | PlanError::SegmentSize { .. } => Code::SetupInvalid,
         }
@@ -216,6 +225,9 @@ fn resolved(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Se
         true => *runs,
         false => own.resolved(of_all),
     });
+    if !limits.is_single && to.combination != basis.setup.combination {
+        return Err(PlanError::OwnCombinations);
+    }
     Ok(Setup {
         precisions: precisions.collect(),
         ..to.clone()
@@ -332,7 +344,7 @@ pub struct NoFallback(pub String);
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ApplyError {
     /// The running setup, the devices or their memory changed since the plan was made.
-    #[error("the running setup changed since this was planned; plan it again")]
+    #[error("another change came first; try again")]
     Stale,
     /// The plan cannot be applied to the running setup.
     #[error(transparent)]

@@ -14,7 +14,7 @@ mod spans;
 mod view;
 
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use divisi_engine::changes::{ChangeJournal, Changes};
@@ -42,6 +42,7 @@ pub struct LiveSession {
     scaling: Option<Arc<dyn TaskScaling>>,
     /// Dropped next: the remaining work of earlier engines ends while this one ends.
     _leaving: LeavesDeployment,
+    ended: EndedSessions,
     session: EngineSession,
     log: Arc<Log>,
     cache: Option<Cache>,
@@ -58,6 +59,29 @@ pub struct LiveSession {
 
 /// Notifies a deployment when its operator exits.
 struct LeavesDeployment(Arc<Deployment>);
+
+/// The sessions of earlier engines, which end in the background. Dropping it waits for them, because
+/// they hold the deployment.
+#[derive(Default)]
+struct EndedSessions(Vec<JoinHandle<()>>);
+
+impl EndedSessions {
+    fn end(&mut self, session: EngineSession) {
+        self.0.retain(|thread| !thread.is_finished());
+        let ended = thread::Builder::new().name("ended".into());
+        // Without a thread, the session ends here.
+        self.0.extend(ended.spawn(move || drop(session)));
+    }
+}
+
+impl Drop for EndedSessions {
+    fn drop(&mut self) {
+        for thread in self.0.drain(..) {
+            // A session that panicked is over.
+            let _ = thread.join();
+        }
+    }
+}
 
 impl Drop for LeavesDeployment {
     fn drop(&mut self) {
@@ -97,6 +121,7 @@ impl LiveSession {
             door: None,
             scaling: None,
             _leaving: LeavesDeployment(deployment),
+            ended: EndedSessions::default(),
             before,
             session,
             changes,
@@ -186,8 +211,7 @@ impl LiveSession {
         before.is_followed = true;
         self.watched = running;
         // Searches and load end in the background.
-        let ended = thread::Builder::new().name("ended".into());
-        drop(ended.spawn(move || drop(before)));
+        self.ended.end(before);
     }
 
     fn tell_notices(&self) {

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use divisi_engine::deployment::{Generation, ServingNumber};
+use divisi_engine::deployment::{Deployment, Generation, ServingNumber};
 use divisi_modelless::demands::QueryStream;
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::PolicyChoice;
@@ -30,7 +30,7 @@ use crate::routing::{LiveRouter, LoadRequests, StreamInterval, TaskRouter, runni
 /// The time between two decisions.
 const TICK: Duration = Duration::from_secs(1);
 /// The reason why a policy is suspended after another change of the running setup.
-const BY_HAND: &str = "the running setup was changed by hand; choose a policy to resume scaling";
+const BY_HAND: &str = "an operator, a client or a lost device changed the running setup; choose a policy to resume scaling";
 
 /// The state of the deciding thread.
 pub(super) struct ScalingThread {
@@ -179,11 +179,22 @@ impl ScalingThread {
         self.scaler = VariantScaler::new(tasks, self.scaler.choice(), devices, &hosted);
         (self.busy, self.seen) = (BusyGroups::default(), Vec::new());
         self.known = running.serving();
+        self.leave_failed(live.deployment());
         let evidence = self.evidence.forget("the tasks were registered again");
         evidence.map(|evidence| live.changes().judge(evidence));
         self.evidence = ChangeEvidence::default();
         (self.failed, self.shares_since) = (None, None);
         scaling.state.lock().take_over(router, devices);
+    }
+
+    /// Forgets a failed change that could not be rolled back yet, and says so.
+    fn leave_failed(&mut self, deployment: &Deployment) {
+        if let Some(failed) = self.failed.take() {
+            deployment.note(format!(
+                "a failed change of the policy stays: {}",
+                failed.why
+            ));
+        }
     }
 
     /// Judges the last change by the outcomes of a second. Returns it if it did worse.
@@ -248,6 +259,7 @@ impl ScalingThread {
         }
         if let Some(choice) = asked {
             self.scaler.choose(choice);
+            self.leave_failed(scaling.router.deployment());
             let evidence = self.evidence.forget("another policy was chosen");
             evidence.map(|evidence| scaling.router.changes().judge(evidence));
             (self.failed, self.shares_since) = (None, None);

@@ -251,7 +251,7 @@ macro_rules! each_command {
         SUSPEND = command("suspend"), screen(|_| Effect::Suspend.into()),
             keys(Always, &[control('z')], "", "suspend", "suspend until fg");
         PLAN_MODELS = command("plan-models").changing().when(can_load), line(lines::plan_models),
-            line("load MODEL | unload MODEL [all] | undo | redo", &[], "show the effects of a change of models");
+            line("load MODEL | unload MODEL [all]", &[], "show the effects of a change of models");
         APPLY_MODELS = command("apply-models").changing().when(can_load), line(lines::apply_models),
             line("[old-first] [probation]", &[], "apply the planned change of models; old-first: end the old engine first");
         STATUS = command("status"), line(lines::status),

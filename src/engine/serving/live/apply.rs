@@ -63,6 +63,7 @@ impl Engine {
             ensemble: &self.state.ensemble,
             devices: &self.state.devices,
             footprints: &self.footprints(),
+            is_single: self.state.single().is_some(),
             most_segment: match self.catalogue().entries().is_empty() {
                 true => Setup::MOST_SEGMENT,
                 false => self.telemetry().capacity(),

@@ -203,6 +203,15 @@ impl Engine {
         self.state.go_on_with(Arc::clone(ledger));
     }
 
+    /// Takes over the lost devices of the engine before, and the limits of its devices.
+    pub(crate) fn goes_on_after(&self, before: &Engine) {
+        self.faults().take_over(&before.faults().lost());
+        for device in self.devices().indices() {
+            let most = before.state.core().max_inf(device);
+            self.settings().set_max_inf(device, most);
+        }
+    }
+
     /// Sends a request.
     ///
     /// # Errors

@@ -108,6 +108,16 @@ impl DeviceFaults<'_> {
             .collect()
     }
 
+    /// Takes over the lost devices of another engine on which this one has no workers.
+    pub(super) fn take_over(&self, lost: &[DeviceIndex]) {
+        let matrix = self.engine.matrix();
+        let is_used = |device| matrix.workers().any(|(cell, _)| cell.device == device);
+        for device in lost.iter().copied().filter(|device| !is_used(*device)) {
+            // Every device that can be lost takes this fault.
+            let _ = self.inject(device, DeviceFault::Lost);
+        }
+    }
+
     /// Returns whether a driver reported a loss that was not evacuated yet.
     pub(crate) fn is_loss_awaited(&self) -> bool {
         self.engine.state.losses.are_awaited()
