@@ -247,7 +247,7 @@ fn a_matrix_file_brings_its_devices() {
 /// A simulation promised a p99 of 8 µs when real requests took 469 µs.
 #[test]
 fn allocate_checks_a_latency_goal_with_real_requests() {
-    let goal = ["--rate", "500", "--p99", "60s", "--format", "json"];
+    let goal = ["--rate", "20", "--p99", "60s", "--format", "json"];
     let quick = ["--algorithm", "worst-fit", "--evaluator", "model"];
     let on = ["--devices", "cpu:0"];
     let report = json(&[&["allocate", "digits"][..], &goal, &quick, &on].concat());

@@ -127,6 +127,7 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         "biased",
         "places",
         "fourier",
+        "normalised",
     ] {
         let text = fs::read_to_string(file(&format!("{name}.json"))).expect("answers");
         let expected: TensorAnswers = serde_json::from_str(&text).expect("answers");

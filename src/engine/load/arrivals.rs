@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
-use divisi_runtime::reading;
+use divisi_runtime::reading::{self, ReadError};
 
 use super::pattern::LoadPattern;
 
@@ -122,28 +122,11 @@ pub enum LoadError {
         /// The line, from 1.
         line: usize,
         /// The error.
-        reason: TimesError,
+        reason: ReadError,
     },
     /// The generator's thread could not be started.
     #[error("the load generator's thread could not be started: {0}")]
     Thread(String),
-}
-
-/// The reason why a line of a recording is not an arrival time.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum TimesError {
-    /// The text is not a number.
-    #[error("expected a time, found `{0}`")]
-    NotATime(String),
-    /// The time is earlier than the previous time.
-    #[error("expected ascending times, found {0}")]
-    Descends(String),
-    /// The time is more than a week after the previous time.
-    #[error("expected times at most a week apart, found {0}")]
-    FarApart(String),
-    /// The header has no column of times.
-    #[error("expected a column of arrival times (`seconds`, `ms`, …), found `{0}`")]
-    Header(String),
 }
 
 /// Seconds between requests. The first request comes at once.
@@ -171,7 +154,7 @@ fn read_gaps(path: &Path) -> Result<Gaps, LoadError> {
 }
 
 /// Reads times in seconds, or returns the first wrong line with its error.
-fn times(text: &str) -> Result<Vec<f64>, (usize, TimesError)> {
+fn times(text: &str) -> Result<Vec<f64>, (usize, ReadError)> {
     let mut unit = 1.0;
     let mut times: Vec<f64> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -185,14 +168,15 @@ fn times(text: &str) -> Result<Vec<f64>, (usize, TimesError)> {
                 unit = header(cell).map_err(|reason| (1, reason))?;
                 continue;
             }
-            Err(_) => return Err((index + 1, TimesError::NotATime(cell.into()))),
+            Err(_) => return Err((index + 1, wrong("a time", cell))),
         };
         let last = times.last().copied().unwrap_or(time);
         if !time.is_finite() || time < last {
-            return Err((index + 1, TimesError::Descends(cell.into())));
+            return Err((index + 1, ReadError::expected("ascending times", cell)));
         }
         if time - last > MOST_GAP {
-            return Err((index + 1, TimesError::FarApart(cell.into())));
+            let expected = "times at most a week apart";
+            return Err((index + 1, ReadError::expected(expected, cell)));
         }
         times.push(time);
     }
@@ -200,7 +184,7 @@ fn times(text: &str) -> Result<Vec<f64>, (usize, TimesError)> {
 }
 
 /// Returns the seconds of the unit that a column's name contains.
-fn header(name: &str) -> Result<f64, TimesError> {
+fn header(name: &str) -> Result<f64, ReadError> {
     let name = name.trim_matches('"').to_lowercase();
     let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
     let is = |units: &[&str]| words.iter().any(|word| units.contains(word));
@@ -221,8 +205,12 @@ fn header(name: &str) -> Result<f64, TimesError> {
         {
             Ok(1.0)
         }
-        () => Err(TimesError::Header(name)),
+        () => Err(wrong("a column of arrival times (`seconds`, `ms`, …)", &name)),
     }
+}
+
+fn wrong(expected: &str, found: &str) -> ReadError {
+    ReadError::expected(expected, format_args!("`{found}`"))
 }
 
 /// Returns the gaps, or `None` if there are fewer than two different times.

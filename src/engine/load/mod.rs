@@ -9,7 +9,7 @@ mod saturate;
 mod tally;
 mod usual;
 
-pub use arrivals::{Arrivals, LoadError, TimesError};
+pub use arrivals::{Arrivals, LoadError};
 pub use asked::{EntryOrder, LoadSamples, MissingSamples};
 pub use chooser::{ChosenEntry, EntryChooser};
 pub use generator::Generator;

@@ -161,6 +161,17 @@ pub(super) fn reduced_axes(
     Ok(Some(over))
 }
 
+/// Returns the axes over which `MeanVarianceNormalization` takes the mean, ascending. The default
+/// includes the samples of a batch.
+///
+/// # Errors
+/// An axis does not exist.
+pub(super) fn normalised_axes(node: Node<'_>, rank: usize) -> Result<Vec<usize>, NodeFault> {
+    let written = node.integers("axes").unwrap_or(&[0, 2, 3]);
+    let over = reduced_axes(node, Some(written.to_vec()), rank)?;
+    Ok(over.unwrap_or_else(|| (0..rank).collect()))
+}
+
 /// Returns the sizes of the parts of a `Split` along an axis of `size`: an attribute before opset
 /// 13, an input later; equal parts if neither is given.
 ///

@@ -4,6 +4,7 @@
 
 mod attention;
 mod casts;
+mod mean_variance;
 mod selections;
 mod sums;
 mod volumes;

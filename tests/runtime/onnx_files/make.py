@@ -1372,6 +1372,13 @@ def far():
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "pooled_far.onnx")
 
 
+def normalised():
+    """Means and variances over pixels, over channels too, and over one axis counted from the end."""
+    nodes = [node("MeanVarianceNormalization", ["x"], f"n{at}", axes=axes) for at, axes in enumerate([[2, 3], [1, 2, 3], [-1]])]
+    nodes.append(node("Concat", ["n0", "n1", "n2"], "y", axis=1))
+    tensors("normalised", nodes, [], {"x": (FLOATS, [3, 4, 5], some)}, {"y": FLOATS})
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -1431,3 +1438,4 @@ pooled()
 ends()
 written_out()
 far()
+normalised()

@@ -8,7 +8,7 @@ use super::{moves, products};
 use crate::onnx::fold::axes;
 use crate::onnx::kinds;
 use crate::onnx::node::axis;
-use crate::onnx::shapes::{reduced_axes, transformed_axis};
+use crate::onnx::shapes::{normalised_axes, reduced_axes, transformed_axis};
 use crate::onnx::tensor::Constant;
 
 pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
@@ -32,6 +32,7 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
         // The parts of a number lie along the last axis.
         "DFT" if of.sample_place(0)?.axis + 1 == of.rank(0)? => mixes(of.sample_place(0)?.axis),
         "DFT" => along(of, axis(transformed(of)?, of.rank(0)?)?),
+        "MeanVarianceNormalization" => reduced(of, &normalised_axes(of.node, of.rank(0)?)?),
         "ArgMax" | "ArgMin" => reduced(of, &[written_axis(of, 0)?]),
         _ if operator.starts_with("Reduce") => {
             let over = reduced_axes(of.node, axes(of.node, &of.constants()), of.rank(0)?)?;

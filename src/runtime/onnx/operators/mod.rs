@@ -20,6 +20,7 @@ mod images;
 mod inputs;
 mod layer_norm;
 mod losses;
+mod mean_variance;
 mod norms;
 mod pools;
 mod quantised;
@@ -130,6 +131,7 @@ fn layers(operator: &str) -> Option<Handler> {
         "LRN" => norms::response_norm,
         "RMSNormalization" | "SimplifiedLayerNormalization" => layer_norm::rms_norm,
         "LpNormalization" => norms::lp_norm,
+        "MeanVarianceNormalization" => mean_variance::normalise,
         "Softmax" => softmax::softmax,
         "LogSoftmax" => softmax::log_softmax,
         "Hardmax" => softmax::hardmax,

@@ -79,7 +79,7 @@ pub(super) const ROWS: &[(&str, &str)] = &[
         "float V:float -> V ?",
     ),
     (
-        "LRN LpNormalization Softmax LogSoftmax Hardmax",
+        "LRN LpNormalization MeanVarianceNormalization Softmax LogSoftmax Hardmax",
         "T:float -> T",
     ),
     ("Attention", "A:float A B:float any A B int64 -> A A B A"),
