@@ -205,7 +205,10 @@ fn header(name: &str) -> Result<f64, ReadError> {
         {
             Ok(1.0)
         }
-        () => Err(wrong("a column of arrival times (`seconds`, `ms`, …)", &name)),
+        () => Err(wrong(
+            "a column of arrival times (`seconds`, `ms`, …)",
+            &name,
+        )),
     }
 }
 
