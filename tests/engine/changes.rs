@@ -435,10 +435,10 @@ fn one_change_at_a_time() {
         drive.step(ChangeEvent::LoseRequested(DeviceIndex::new(0))),
         under_way
     );
-    assert_eq!(drive.machine.fallback(), Err(ChangeRefusal::NotNow));
+    assert_eq!(drive.machine.fallback(), Err(ChangeRefusal::UnderWay));
     let refused = drive.step(ChangeEvent::TakenBack);
-    assert_eq!(refused, Err(ChangeRefusal::NotNow));
-    assert_eq!(drive.step(ChangeEvent::Kept), Err(ChangeRefusal::NotNow));
+    assert_eq!(refused, Err(ChangeRefusal::UnderWay));
+    assert_eq!(drive.step(ChangeEvent::Kept), Err(ChangeRefusal::UnderWay));
     assert_eq!(drive.status(), before, "nothing is otherwise");
     drive.finish();
     assert_eq!(drive.origins(), ["start", "applied", "applied"]);
@@ -1216,7 +1216,7 @@ fn a_policys_change_is_not_judged_together_with_one_that_was_kept() {
     assert_eq!(refused.map_err(|r| r.code()), Err(Code::PlanStale));
     drive.follow(&next, false).expect("a probation of its own");
     let kept = drive.step(ChangeEvent::Kept);
-    assert_eq!(kept, Err(ChangeRefusal::NotNow));
+    assert_eq!(kept, Err(ChangeRefusal::UnderWay));
     let before = drive.running.clone();
     drive.finish();
     let shown = drive.status().probation.expect("on probation");

@@ -196,7 +196,7 @@ impl Changes {
         self.driver.step(ChangeEvent::TakenBack, None).map(drop)
     }
 
-    /// Judges a policy's change by the evidence so far. Returns `None` if no such change is on
+    /// Judges a policy's change by its evidence. Returns `None` if no such change is on
     /// probation, or if another change is under way.
     pub fn judge(&self, evidence: GoalEvidence) -> Option<JudgeVerdict> {
         let event = ChangeEvent::GoalsSeen(Box::new(evidence));

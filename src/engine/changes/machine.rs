@@ -139,7 +139,7 @@ impl ChangeMachine {
     /// A change is under way, or nothing is on probation.
     pub fn fallback(&self) -> Result<&Setup, ChangeRefusal> {
         if self.under_way.is_some() {
-            return Err(ChangeRefusal::NotNow);
+            return Err(ChangeRefusal::UnderWay);
         }
         let watched = self.probation.as_ref().filter(|p| p.is_watching());
         let fallback = watched.map(|p| &p.view.fallback);

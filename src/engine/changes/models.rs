@@ -22,7 +22,7 @@ use super::requests::{ModelChangeState, ModelsChanged, refused};
 pub struct PolicyChange {
     /// The number of what served when the policy decided, or `None` if the change suits any setup.
     pub decided_on: Option<ServingNumber>,
-    /// The queries so far, or `None` for no probation.
+    /// The affected queries before and since the change, or `None` for no probation.
     pub watch: Option<GoalEvidence>,
     /// Whether the change is judged together with the policy's change on probation.
     pub continues: bool,

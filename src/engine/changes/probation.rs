@@ -95,39 +95,12 @@ impl RequestTrial {
 }
 
 impl RunningProbation {
-    /// Begins a probation at `now` against the baseline `before`.
-    fn of_requests(
-        terms: Terms,
-        before: &Baseline,
-        measured: Measured,
-        fallback: Setup,
-        handover: Handover,
-        now: Duration,
-    ) -> Self {
-        let trial = RequestTrial::new(terms, before, now);
+    /// Begins a probation at `now`.
+    fn new(terms: Terms, fallback: Setup, handover: Handover, now: Duration) -> Self {
         RunningProbation {
             handover,
             view: Probation {
                 terms,
-                since: now,
-                counted: Duration::ZERO,
-                ended: None,
-                state: ProbationState::Watching,
-                before: measured,
-                after: Measured::default(),
-                checks: trial.judge.checks(&Reading::default()),
-                fallback,
-            },
-            requests: Some(trial),
-        }
-    }
-
-    /// Begins the probation of a policy's change at `now`.
-    fn of_goals(fallback: Setup, handover: Handover, now: Duration) -> Self {
-        RunningProbation {
-            handover,
-            view: Probation {
-                terms: GoalEvidence::terms(),
                 since: now,
                 counted: Duration::ZERO,
                 ended: None,
@@ -138,6 +111,17 @@ impl RunningProbation {
                 fallback,
             },
             requests: None,
+        }
+    }
+
+    /// Watches requests against those before the change, which had the figures `measured`.
+    fn of_requests(mut self, before: &Baseline, measured: Measured) -> Self {
+        let trial = RequestTrial::new(self.view.terms, before, self.view.since);
+        self.view.before = measured;
+        self.view.checks = trial.judge.checks(&Reading::default());
+        RunningProbation {
+            requests: Some(trial),
+            ..self
         }
     }
 
@@ -215,13 +199,13 @@ impl ChangeMachine {
             (Some(WatchedBy::Requests(terms)), Some(before)) => {
                 let before = self.log.graded_baseline((**before).clone());
                 let measured = self.log.measured(&before.whole);
-                self.probation = Some(RunningProbation::of_requests(
-                    *terms, &before, measured, old, handover, now,
-                ));
+                let begun = RunningProbation::new(*terms, old, handover, now);
+                self.probation = Some(begun.of_requests(&before, measured));
             }
             (Some(WatchedBy::Goals { evidence, .. }), _) => {
                 let running = self.probation.take().filter(|p| p.watches_goals());
-                let begun = || RunningProbation::of_goals(old, handover, now);
+                let terms = GoalEvidence::terms();
+                let begun = || RunningProbation::new(terms, old, handover, now);
                 let mut probation = running.unwrap_or_else(begun);
                 probation.shows(evidence);
                 self.probation = Some(probation);

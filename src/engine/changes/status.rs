@@ -81,13 +81,13 @@ pub struct Probation {
     pub terms: Terms,
     /// The start of the probation, after the engine's start.
     pub since: Duration,
-    /// The comparable time so far. The probation ends when it reaches the length of the terms.
+    /// The comparable time since the change. The probation ends when it reaches the length of the terms.
     pub counted: Duration,
     /// When the verdict was given, after the engine's start, or `None` without a verdict.
     pub ended: Option<Duration>,
     /// The state of the probation.
     pub state: ProbationState,
-    /// The figures of the previous setup. Of a policy's change, only the affected queries are counted.
+    /// The figures of the previous setup. For a policy's change, only the affected queries count.
     pub before: Measured,
     /// The figures of the new setup so far.
     pub after: Measured,
