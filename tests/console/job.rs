@@ -84,9 +84,24 @@ impl Shell {
         self.terminal.send("?");
         self.terminal.shows("type to search");
         self.terminal.send("\u{1b}");
-        // A key that the console has not read is the shell's.
-        self.terminal.is_read();
-        self.terminal.hides("type to search");
+        // The shell gets a key that the console has not read: Escape and "f" move its cursor. A
+        // screen in the middle of a second redraw has no help either, so only a whole one counts.
+        self.is_whole_without("type to search");
+    }
+
+    /// Waits until the screen is drawn from its first to its last line and no line has `text`.
+    #[track_caller]
+    fn is_whole_without(&mut self, text: &str) {
+        wait_for(|| {
+            self.terminal.discard();
+            let lines = self.terminal.lines();
+            let ends = [lines.first(), lines.last()];
+            let drawn = ends
+                .iter()
+                .all(|line| line.is_some_and(|l| !l.trim().is_empty()));
+            let without = drawn && !lines.iter().any(|line| line.contains(text));
+            without.then_some(()).ok_or(lines)
+        });
     }
 
     fn end(self) {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::io::{Errno, ioctl_fionread};
+use rustix::io::{Errno};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -263,16 +263,6 @@ impl Terminal {
             self.read();
             let now = tcgetattr(&self.slave).expect("attributes").local_modes & modes;
             (now.is_empty() == raw).then_some(()).ok_or(now)
-        });
-    }
-
-    /// Waits until the program has read all that was typed.
-    #[track_caller]
-    pub fn is_read(&mut self) {
-        wait_for(|| {
-            self.read();
-            let left = ioctl_fionread(&self.slave).expect("a number");
-            (left == 0).then_some(()).ok_or(left)
         });
     }
 
