@@ -274,3 +274,70 @@ fn errors_of_themes_name_the_place() {
     let ground: Rgb = (255, 255, 255);
     assert_eq!(mine.ground, ground);
 }
+
+/// A colour as seen with a kind of colour blindness (Machado and others, 2009, at full severity).
+const SEEN: [[[f64; 3]; 3]; 4] = [
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+    [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+];
+
+/// Returns a colour in Oklab (Ottosson, 2020), in which distances are differences that people see.
+fn oklab((r, g, b): Rgb, seen: &[[f64; 3]; 3]) -> [f64; 3] {
+    let linear = [r, g, b].map(|part| {
+        let part = f64::from(part) / 255.0;
+        match part <= 0.04045 {
+            true => part / 12.92,
+            false => ((part + 0.055) / 1.055).powf(2.4),
+        }
+    });
+    let mix = |rows: &[[f64; 3]; 3], of: [f64; 3]| {
+        rows.map(|row| row.iter().zip(of).map(|(a, b)| a * b).sum::<f64>())
+    };
+    let shown = mix(seen, linear).map(|part| part.clamp(0.0, 1.0));
+    let cones = [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ];
+    let lab = [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ];
+    mix(&lab, mix(&cones, shown).map(f64::cbrt))
+}
+
+#[test]
+fn hues_of_members_differ_for_every_kind_of_colour_blindness() {
+    for name in ["dark", "light", "high-contrast"] {
+        let theme = theme(name);
+        let hues = (0..12).map(Role::for_member);
+        let hues: Vec<Rgb> = hues
+            .map(|role| theme.paint(role).front().and_then(Colour::rgb).unwrap())
+            .collect();
+        for seen in &SEEN {
+            for (at, one) in hues.iter().enumerate() {
+                for other in &hues[at + 1..] {
+                    let (a, b) = (oklab(*one, seen), oklab(*other, seen));
+                    let square = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+                    // Two colours side by side are told apart from about 0.02 on.
+                    assert!(square.sqrt() >= 0.055, "{name}: {one:?} {other:?}");
+                }
+            }
+        }
+    }
+}

@@ -48,6 +48,7 @@ mod folder;
 mod generated;
 mod gpus;
 mod host;
+mod incidents;
 mod input;
 mod job;
 mod kinds;

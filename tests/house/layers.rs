@@ -173,6 +173,7 @@ const CONSOLE_LAYERS: &[&[&str]] = &[
     &["commands"],
     &["config"],
     &["view"],
+    &["incident"],
     &["model"],
     &["panels"],
     &["dialogs"],

@@ -11,6 +11,7 @@
 //! - `commands`: the table of commands, their keys and lines, their conditions
 //! - `config`: the configuration
 //! - `view`: the user's view: the timeline, a staged setup, the subjects of figures
+//! - `incident`: current problems, their causes and remedies
 //! - `model`: the console's state, its events and effects
 //! - `panels`: the parts of the screen
 //! - `dialogs`: the dialogs over the panels
@@ -30,6 +31,7 @@ pub mod console;
 mod demo;
 mod dialogs;
 pub mod files;
+mod incident;
 mod layout;
 pub mod linear;
 mod look;

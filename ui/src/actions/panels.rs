@@ -25,6 +25,22 @@ pub(super) fn expand(model: &mut Model) {
     model.expanded = !model.expanded;
 }
 
+/// Keeps the incidents on the screen as known.
+pub(super) fn acknowledge(model: &mut Model) {
+    model.incidents.acknowledge();
+    model.say("acknowledged: no further bell for this incident", false);
+}
+
+/// Hides the incidents.
+pub(super) fn dismiss(model: &mut Model) {
+    model.incidents.dismiss();
+    if model.focus == Panel::Incident {
+        model.focus = Panel::Allocation;
+    }
+    model.settle();
+    model.say("dismissed until the problem begins again", false);
+}
+
 /// Shows the next layout.
 pub(super) fn next_layout(model: &mut Model) {
     model.arrangement.next();

@@ -7,10 +7,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use divisi_model::trace::{Span, SpanKind, TraceNames, chrome};
 use ratatui::layout::Rect;
 
-use crate::dialogs;
+use super::follow_up::FollowUp;
+use crate::dialogs::{self, Confirm, ConfirmedAction, Dialog};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::panels::{StreamRow, StreamsView, stream_keys, streams_on_screen};
+use crate::text::format;
 use crate::view::timeline::{RowKey, TimelineRows};
 use crate::view::{SpanReading, ZOOMS};
 
@@ -271,40 +273,64 @@ fn weight(span: &Span, from: Duration, until: Duration) -> (bool, Duration) {
     (span.kind != SpanKind::Wait && !part.is_zero(), part)
 }
 
+/// The typical size of a span in a trace file, in bytes: two lines of JSON.
+const SPAN_BYTES: u64 = 190;
+/// A larger file is written only after a question.
+const LARGE: u64 = 4 << 20;
+
 /// Exports spans to a file for trace viewers: the visible ones if the picture is frozen, else all
-/// recorded ones.
-pub(crate) fn export(model: &mut Model) -> Vec<Effect> {
-    let (from, until) = match model.streams.frozen {
+/// recorded ones. Asks first if the file would be large.
+pub(crate) fn export(model: &mut Model) -> FollowUp {
+    let (from, until) = exported(model);
+    let count = model.timeline.within(from, until).count() as u64;
+    if count == 0 {
+        model.say("no span to export: start a load with l", true);
+        return FollowUp::default();
+    }
+    let bytes = count * SPAN_BYTES;
+    if bytes <= LARGE {
+        return trace_file(model).into();
+    }
+    let text = format!(
+        "Write {} spans, about {}, to {}? After f (freeze) only the visible spans are written.",
+        format::grouped(count),
+        format::bytes(bytes),
+        trace_path(model).display()
+    );
+    let action = ConfirmedAction::ExportTrace;
+    Dialog::Confirm(Confirm::new("export the timeline", text, action)).into()
+}
+
+/// Returns the times of the exported spans.
+fn exported(model: &Model) -> (Duration, Duration) {
+    match model.streams.frozen {
         Some(end) => (end.saturating_sub(model.streams.length()), end),
         None => (Duration::ZERO, Duration::MAX),
-    };
-    let mut spans = model.timeline.within(from, until).peekable();
-    if spans.peek().is_none() {
-        drop(spans);
-        model.say("no span to export: start a load with l", true);
-        return Vec::new();
     }
+}
+
+/// Returns the file of a trace, named after the ensemble and the time of the last span.
+fn trace_path(model: &Model) -> PathBuf {
+    let (ensemble, now) = (&model.snapshot.ensemble, model.snapshot.now);
+    let end = exported(model).1.min(now).as_secs();
+    PathBuf::from(format!("{ensemble}-trace-{end}s.json"))
+}
+
+/// Returns the effect that writes the spans.
+pub(crate) fn trace_file(model: &Model) -> Effect {
+    let (from, until) = exported(model);
+    let spans = model.timeline.within(from, until);
+    let devices = model.snapshot.devices.iter();
+    let members = model.snapshot.members.iter();
     let names = TraceNames {
-        devices: model
-            .snapshot
-            .devices
-            .iter()
-            .map(|d| d.name.as_str())
-            .collect(),
-        members: model
-            .snapshot
-            .members
-            .iter()
-            .map(|m| m.name.as_str())
-            .collect(),
+        devices: devices.map(|d| d.name.as_str()).collect(),
+        members: members.map(|m| m.name.as_str()).collect(),
     };
-    let bytes = chrome(spans.map(|(_, span)| span), &names);
-    let path = PathBuf::from(format!("{}-trace.json", model.snapshot.ensemble));
-    vec![Effect::Write {
-        path,
-        bytes,
+    Effect::Write {
+        path: trace_path(model),
+        bytes: chrome(spans.map(|(_, span)| span), &names),
         replace: false,
-    }]
+    }
 }
 
 /// Returns the place `step` further among `count` places.

@@ -7,8 +7,8 @@ use crossterm::event::KeyCode;
 use super::Scope::{Always, Demo, Edit, In, Main, Replay};
 use super::conditions::{
     another_votes, can_be_lost, can_be_slowed, can_come_back, can_load, can_redo, can_undo,
-    has_door, has_found, has_proposal, has_rule, has_tasks, is_on_probation, may_take_editing,
-    searches,
+    has_door, has_found, has_incident, has_proposal, has_rule, has_tasks, is_on_probation,
+    may_take_editing, searches,
 };
 use super::keys::{Key, code_key, control, key};
 use super::table::each_command;

@@ -11,6 +11,8 @@ pub struct ShownState<'a> {
     pub snapshot: &'a Snapshot,
     /// Whether all changing commands are refused.
     pub read_only: bool,
+    /// Whether an incident is on the screen.
+    pub has_incident: bool,
 }
 
 /// The reason why a command cannot run now.
@@ -82,6 +84,10 @@ pub(super) fn may_take_editing(state: &ShownState<'_>) -> Result<(), NotNow> {
     let attached = state.snapshot.audience.attached;
     needs(attached, "this console is the only editor")?;
     unless(!state.read_only, NotNow::ReadOnly("edit"))
+}
+
+pub(super) fn has_incident(state: &ShownState<'_>) -> Result<(), NotNow> {
+    needs(state.has_incident, "there is no incident")
 }
 
 pub(super) fn can_undo(state: &ShownState<'_>) -> Result<(), NotNow> {

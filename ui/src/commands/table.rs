@@ -110,6 +110,10 @@ macro_rules! each_command {
             line("TIME [PERCENT]", &[], "set the service objective, such as 50ms 99, or none");
         HISTORY = command("history"), screen(|_| Dialog::History(HistoryDialog::default()).into()),
             keys(Always, &[key('Y')], "", "history", "show earlier setups and their results; Enter restores one");
+        ACKNOWLEDGE = command("acknowledge").when(has_incident), screen(|m| panels::acknowledge(m).into()),
+            keys(Main, &[key('A')], "", "acknowledge the incident", "keep the incident on the screen, marked as known");
+        DISMISS = command("dismiss").when(has_incident), screen(|m| panels::dismiss(m).into()),
+            keys(Main, &[key('X')], "", "dismiss the incident", "hide the incident until its problem begins again");
         OPEN = command("open").changing(), screen(|m| stage::open_file(m)),
             keys(Always, &[key('O')], "", "open a setup", "read a matrix and settings from a file; compares first");
         WRITE = command("write"), screen(|m| stage::write_file(m)),
@@ -171,7 +175,7 @@ macro_rules! each_command {
             keys(In(Panel::Streams), &[key('o')], "", "sort rows", "sort by device, member, load or name");
         FILTER_ROWS = command("filter-rows"), screen(|m| streams::filter(m).into()),
             keys(In(Panel::Streams), &[key('/')], "filter", "filter rows", "show only rows with a matching device or member");
-        EXPORT_TRACE = command("export-trace"), screen(|m| streams::export(m).into()),
+        EXPORT_TRACE = command("export-trace"), screen(streams::export),
             keys(In(Panel::Streams), &[key('t')], "", "export the timeline", "write the frozen spans, or all, as a Perfetto trace");
         FREEZE = command("freeze"), screen(|m| streams::freeze(m).into()),
             keys(Main, &[key('f')], "freeze", "freeze the streams", "freeze the timeline while serving continues; again to go live");

@@ -72,6 +72,12 @@ pub struct Config {
     pub format: ReportFormat,
     /// The time between summaries in linear mode.
     pub every: Duration,
+    /// Whether the terminal's bell sounds when an incident begins.
+    pub bell: bool,
+    /// Whether the terminal shows a notification when an incident begins.
+    pub notification: bool,
+    /// The command that runs when an incident begins, or empty.
+    pub incident_command: String,
     /// Whether every setup is applied on probation, after asking for its terms.
     pub on_probation: bool,
     /// The default terms of a probation.
@@ -91,6 +97,9 @@ impl Default for Config {
             hang_up: HangUp::Background,
             format: ReportFormat::Text,
             every: Duration::from_secs(5),
+            bell: true,
+            notification: true,
+            incident_command: String::new(),
             on_probation: false,
             terms: Terms {
                 lasts: Duration::from_secs(60),
@@ -159,6 +168,9 @@ pub(crate) static FIELDS: &[ConfigField] = &[
     ConfigField { section: "console", key: "hang_up", help: "The engine's behaviour when its terminal closes (a closed window, a lost connection). background: keep serving; `divisi attach` reopens the console and `divisi stop` stops the server. stop: answer the requests in progress and stop.", expects: ExpectedValue::Words(&["background", "stop"]), get: |c| name(&HANG_UPS, &c.hang_up), set: |c, v| c.hang_up = named(&HANG_UPS, v) },
     ConfigField { section: "reports", key: "format", help: "The format of `divisi report` without --format.", expects: ExpectedValue::Words(&["text", "json"]), get: |c| name(&FORMATS, &c.format), set: |c, v| c.format = named(&FORMATS, v) },
     ConfigField { section: "linear", key: "every", help: "Minimum interval between summaries in linear mode.", expects: ExpectedValue::Time(0.1, 3600.0), get: |c| ConfigValue::Time(c.every), set: |c, v| c.every = time(&v) },
+    ConfigField { section: "incidents", key: "bell", help: "Ring the terminal's bell when an incident begins.", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.bell), set: |c, v| c.bell = flag(&v) },
+    ConfigField { section: "incidents", key: "notification", help: "Ask the terminal for a desktop notification when an incident begins (OSC 9; other terminals ignore it).", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.notification), set: |c, v| c.notification = flag(&v) },
+    ConfigField { section: "incidents", key: "command", help: "A shell command to run when an incident begins. DIVISI_INCIDENT holds its text. Empty: no command.", expects: ExpectedValue::Text("a shell command"), get: |c| ConfigValue::Text(c.incident_command.clone()), set: |c, v| c.incident_command = text(v) },
     ConfigField { section: "probation", key: "on", help: "Apply every change on probation: y in a comparison asks for its terms first, like g.", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
     ConfigField { section: "probation", key: "lasts", help: "The duration of a probation.", expects: ExpectedValue::Time(1.0, 86_400.0), get: |c| ConfigValue::Time(c.terms.lasts), set: |c, v| c.terms.lasts = time(&v) },
     ConfigField { section: "probation", key: "p99", help: "Roll back if p99 exceeds this multiple of its earlier value. 0 turns the check off.", expects: ExpectedValue::Number(0.0, 1000.0), get: |c| ConfigValue::Number(c.terms.p99.unwrap_or(0.0)), set: |c, v| c.terms.p99 = limit(&v) },

@@ -15,6 +15,7 @@ use super::heard::{HeardSignal, HeardSignals};
 use super::input::{TerminalInput, console_events, typed_sign};
 use super::job;
 use super::native::Native;
+use super::notify::Notifier;
 use super::pace::{Due, Pace};
 use super::terminal::TerminalScreen;
 use crate::config;
@@ -53,6 +54,7 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
         config: config::ConfigWatch::begin(),
         pace: Pace::new(Instant::now()),
         native: Native::default(),
+        notifier: Notifier::default(),
     };
     app.size()?;
     match app.drive(&mut signals).await {
@@ -105,6 +107,8 @@ struct App {
     pace: Pace,
     /// The desktop's file dialog, while it is open.
     native: Native,
+    /// The messages on incidents.
+    notifier: Notifier,
 }
 
 impl App {
@@ -180,6 +184,11 @@ impl App {
             Due::Everything => self.console.refresh(),
         };
         self.dirty |= changed;
+        for effect in self.console.take_effects() {
+            if let Effect::Notify(text) = effect {
+                self.notify(&text);
+            }
+        }
         self.pace
             .schedule(Instant::now(), changed, self.console.model());
         LoopStep::On
@@ -233,11 +242,20 @@ impl App {
                 Err(Effect::Mouse(on)) => self.screen.set_mouse(on)?,
                 Err(Effect::Pick(pick)) => self.native.ask(&pick),
                 Err(Effect::StopPick) => self.native.stop(),
+                Err(Effect::Notify(text)) => self.notify(&text),
                 // The console has sent the other effects to the session.
                 Err(_) => {}
             }
         }
         Ok(LoopStep::On)
+    }
+
+    /// Tells the operator about an incident.
+    fn notify(&mut self, text: &str) {
+        let mut output = io::stdout();
+        let terminal = (!self.is_away()).then_some(&mut output as &mut dyn io::Write);
+        let config = &self.console.model().settings.config;
+        self.notifier.tell(text, config, terminal);
     }
 
     /// Restores the terminal, stops, and takes the terminal again. The program does not stop if no

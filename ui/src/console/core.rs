@@ -17,13 +17,19 @@ use crate::model::{ConsoleEvent, DemoState, Effect, Model, Options, SessionNews}
 pub struct Console {
     session: Box<dyn Session>,
     state: ConsoleState,
+    /// Effects on the terminal of the session's news, not yet carried out.
+    pending: Vec<Effect>,
 }
 
 impl Console {
     /// Creates a console that shows the session's current state.
     pub fn new(mut session: Box<dyn Session>, options: &Options, look: TerminalLook) -> Self {
         let state = ConsoleState::new(session.snapshot(), options, look);
-        Console { session, state }
+        Console {
+            session,
+            state,
+            pending: Vec::new(),
+        }
     }
 
     /// Applies the initial configuration.
@@ -77,12 +83,18 @@ impl Console {
         snapshot.now = now;
         let differs = pace::streams_differ(&self.state.model, snapshot.now, !spans.is_empty());
         let stood = self.state.model.demo.as_ref().map(DemoState::stands);
-        self.handle(ConsoleEvent::News(Box::new(SessionNews {
+        let effects = self.handle(ConsoleEvent::News(Box::new(SessionNews {
             snapshot,
             spans,
             lost,
         })));
+        self.pending.extend(effects);
         !same || differs || stood != self.state.model.demo.as_ref().map(DemoState::stands)
+    }
+
+    /// Returns the effects on the terminal of the last news, once.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.pending)
     }
 
     /// Takes spans and the time from the session, for every frame. Returns whether the picture

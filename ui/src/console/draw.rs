@@ -35,6 +35,9 @@ fn draw_screen(state: &ConsoleState, buffer: &mut Buffer, area: Rect, screen: &S
     for (panel, place) in &screen.panels {
         panels::draw(&mut Painter::new(buffer, *place, look), *panel, model);
     }
+    if let Some(tabs) = screen.tabs {
+        panels::draw_tabs(&mut Painter::new(buffer, tabs, look), model);
+    }
     if let Some(line) = screen.latency {
         panels::draw_latency_line(&mut Painter::new(buffer, line, look), model);
     }

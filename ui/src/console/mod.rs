@@ -12,6 +12,7 @@ mod heard;
 pub mod input;
 mod job;
 pub mod native;
+mod notify;
 mod pace;
 mod raw;
 mod stack;

@@ -59,6 +59,7 @@ fn follow(state: &mut ConsoleState, dialog: Dialog, reply: DialogReply) -> Optio
             state.dialogs.push(dialog);
             return Some(vec![effect]);
         }
+        DialogReply::ExportTrace => return Some(vec![actions::streams::trace_file(model)]),
         DialogReply::DropEdit => model.edit = None,
         DialogReply::Quit => return Some(vec![Effect::Quit]),
     }

@@ -17,6 +17,7 @@ use super::stack;
 use super::state::ConsoleState;
 use crate::commands::Key;
 use crate::dialogs::{self, Dialog, ModelPlan, ReloadSteps};
+use crate::incident::diagnose;
 use crate::layout::Panel;
 use crate::model::{ConsoleEvent, Effect, Model, SessionNews};
 use crate::text::format;
@@ -54,7 +55,7 @@ fn take(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
         ConsoleEvent::Key(_) => {}
         ConsoleEvent::Paste(text) => on_paste(state, &text),
         ConsoleEvent::HungUp => return actions::hung_up(model),
-        ConsoleEvent::Mouse(mouse) => on_mouse(state, &mouse),
+        ConsoleEvent::Mouse(mouse) => return on_mouse(state, &mouse),
         ConsoleEvent::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
         ConsoleEvent::Spans { now, spans, lost } => on_spans(model, now, spans, lost),
         ConsoleEvent::News(news) => {
@@ -150,15 +151,47 @@ fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-fn on_mouse(state: &mut ConsoleState, mouse: &MouseEvent) {
-    let free = state.dialogs.is_empty();
-    let model = &mut state.model;
+fn on_mouse(state: &mut ConsoleState, mouse: &MouseEvent) -> Vec<Effect> {
     let at = Position::new(mouse.column, mouse.row);
-    let screen = panels::arrange(model.area, model);
-    let hit = screen.and_then(|s| s.panels.into_iter().find(|(_, r)| r.contains(at)));
-    let (Some((panel, place)), true) = (hit, free) else {
-        return;
+    if !state.dialogs.is_empty() {
+        return on_dialog_wheel(state, mouse);
+    }
+    let Some(screen) = panels::arrange(state.model.area, &state.model) else {
+        return Vec::new();
     };
+    let clicked = mouse.kind == MouseEventKind::Down(MouseButton::Left);
+    let model = &mut state.model;
+    let width = screen.footer.width;
+    if clicked && screen.footer.contains(at) {
+        let command = panels::footer_command(model, width, at.x);
+        model.message = None;
+        return command.map_or(Vec::new(), |command| state.run(command));
+    }
+    if clicked && screen.tabs.is_some_and(|tabs| tabs.contains(at)) {
+        let panel = panels::tab_at(model, width, at.x);
+        model.focus = panel.unwrap_or(model.focus);
+    }
+    let hit = screen.panels.into_iter().find(|(_, r)| r.contains(at));
+    if let Some((panel, place)) = hit {
+        on_panel_mouse(model, panel, place, mouse);
+    }
+    Vec::new()
+}
+
+/// Scrolls the dialog on top. The wheel moves like the arrow keys, so it never answers a question.
+fn on_dialog_wheel(state: &mut ConsoleState, mouse: &MouseEvent) -> Vec<Effect> {
+    let code = match mouse.kind {
+        MouseEventKind::ScrollUp => KeyCode::Up,
+        MouseEventKind::ScrollDown => KeyCode::Down,
+        _ => return Vec::new(),
+    };
+    let key = KeyEvent::new(code, KeyModifiers::NONE);
+    stack::on_key(state, &key).unwrap_or_default()
+}
+
+/// Handles the mouse in a panel.
+fn on_panel_mouse(model: &mut Model, panel: Panel, place: Rect, mouse: &MouseEvent) {
+    let at = Position::new(mouse.column, mouse.row);
     let streams = panel == Panel::Streams && model.edit.is_none();
     if streams && actions::streams::on_mouse(model, place, mouse) {
         if matches!(mouse.kind, MouseEventKind::Down(_)) {
@@ -195,6 +228,11 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
     model.model_cursor.follow(&model.snapshot.models);
+    model.signs.follow(&model.snapshot.members);
+    model.trends.follow(&model.snapshot);
+    let begun = model
+        .incidents
+        .follow(model.snapshot.now, diagnose(&model.snapshot));
     let reload = model.snapshot.reload.clone();
     let otherwise = before.setup() != model.snapshot.setup();
     if before.generation != model.snapshot.generation {
@@ -216,10 +254,16 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     if let Some(reload) = reload.filter(|r| Some(r) != before.reload.as_ref()) {
         on_reload(state, &reload);
     }
-    match otherwise {
+    let mut effects = match otherwise {
         true => ask_again(state),
         false => Vec::new(),
-    }
+    };
+    effects.extend(
+        begun
+            .into_iter()
+            .map(|incident| Effect::Notify(incident.text)),
+    );
+    effects
 }
 
 /// Handles other devices or members, such as of another server: staged changes and comparisons

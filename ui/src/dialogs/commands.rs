@@ -2,6 +2,7 @@
 //! one.
 
 use crossterm::event::{KeyCode, KeyEvent};
+use divisi_runtime::device::MemberIndex;
 
 use super::{DialogBody, DialogReply, field};
 use crate::commands::{
@@ -10,7 +11,7 @@ use crate::commands::{
 };
 use crate::config::HangUp;
 use crate::look::{Painter, Role};
-use crate::model::Model;
+use crate::model::{MemberSigns, Model};
 use crate::text::format;
 
 /// The help's state.
@@ -20,27 +21,124 @@ pub struct Help {
     scroll: usize,
 }
 
+/// A row of the help.
+enum HelpRow {
+    /// The title of a section.
+    Title(String),
+    /// A command with its keys.
+    Entry(&'static Binding),
+    /// A line of the legend.
+    Legend(Vec<(String, Role)>),
+}
+
 impl Help {
-    /// Returns the bindings that match the query, the currently active ones first.
-    fn found(&self, model: &Model) -> Vec<&'static Binding> {
+    /// Returns the rows that match the query: the legend, then a section for each place in which
+    /// keys work, the current ones first.
+    fn rows(&self, model: &Model) -> Vec<HelpRow> {
         let keys = &model.settings.keys;
         let found = BINDINGS.iter().filter(|e| e.matches(&self.query, keys));
         let mut found: Vec<&'static Binding> = found.collect();
         found.sort_by_key(|e| !model.reaches(e));
-        found
+        let mut rows = match self.query.is_empty() {
+            true => legend(model),
+            false => Vec::new(),
+        };
+        while let Some(first) = found.first() {
+            let scope = first.scope;
+            let (section, rest) = found.into_iter().partition(|e| e.scope == scope);
+            rows.push(HelpRow::Title(section_title(scope)));
+            rows.extend(Vec::into_iter(section).map(HelpRow::Entry));
+            found = rest;
+        }
+        rows
     }
+}
+
+/// Returns the title of the keys of a scope.
+fn section_title(scope: Scope) -> String {
+    match scope {
+        Scope::Always => "everywhere".to_owned(),
+        Scope::Main => "outside of editing".to_owned(),
+        Scope::In(panel) => format!("in the panel {}", panel.name()),
+        Scope::Edit => "while editing".to_owned(),
+        Scope::Replay => "in a recording".to_owned(),
+        Scope::Demo => "in a demonstration".to_owned(),
+    }
+}
+
+/// Returns the meaning of signs and colours.
+fn legend(model: &Model) -> Vec<HelpRow> {
+    let piece = |(text, role): &(&str, Role)| ((*text).to_owned(), *role);
+    let lines = LEGEND.iter().map(|line| line.iter().map(piece).collect());
+    let mut rows = vec![HelpRow::Title("signs and colours".to_owned())];
+    rows.extend(lines.map(HelpRow::Legend));
+    rows.extend(member_legend(model).map(HelpRow::Legend));
+    rows
+}
+
+/// The signs and their meanings, a line each.
+static LEGEND: [&[(&str, Role)]; 4] = [
+    &[
+        ("░", Role::Wait),
+        (" wait  ", Role::Dim),
+        ("▒", Role::Copy),
+        (" copy in  ", Role::Dim),
+        ("█", Role::Compute),
+        (" compute, in the member's hue  ", Role::Dim),
+        ("▞", Role::CopyOut),
+        (" copy out  ", Role::Dim),
+        ("▓", Role::Send),
+        (" send", Role::Dim),
+    ],
+    &[
+        ("▂", Role::LoadLow),
+        ("▅", Role::LoadMedium),
+        ("█", Role::LoadHigh),
+        (" load of a device: low, medium, high", Role::Dim),
+    ],
+    &[
+        ("✗", Role::Bad),
+        (" fault  ", Role::Dim),
+        ("!", Role::Warn),
+        (" warning, slowed worker  ", Role::Dim),
+        ("+ ~ −", Role::Accent),
+        (" staged: start, resize, stop  ", Role::Dim),
+        ("~", Role::Dim),
+        (" too few requests for this percentile", Role::Dim),
+    ],
+    &[
+        ("R P C L D B M", Role::Warn),
+        (
+            " changes: reload, policy, combination, load, device, rollback, models",
+            Role::Dim,
+        ),
+    ],
+];
+
+/// Returns the members with their letters and hues, several on a line.
+fn member_legend(model: &Model) -> impl Iterator<Item = Vec<(String, Role)>> {
+    let members = MemberIndex::enumerate(&model.snapshot.members);
+    let pieces: Vec<(String, Role)> = members
+        .map(|(at, member)| {
+            let text = format!("{} {}  ", model.signs.letter(at), member.name);
+            (text, MemberSigns::hue(at))
+        })
+        .collect();
+    let lines: Vec<_> = pieces.chunks(5).map(<[_]>::to_vec).collect();
+    lines.into_iter()
 }
 
 impl DialogBody for Help {
     /// Typing searches, arrows scroll, `Esc` closes.
-    fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
+    fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply {
+        let most = self.rows(model).len().saturating_sub(1);
         match key.code {
             KeyCode::Esc | KeyCode::Enter => return DialogReply::Close,
             KeyCode::Char('?') => return DialogReply::Close,
             KeyCode::Char('q') if self.query.is_empty() => return DialogReply::Close,
-            KeyCode::Down => self.scroll = (self.scroll + 1).min(BINDINGS.len() - 1),
+            KeyCode::Down => self.scroll = (self.scroll + 1).min(most),
             KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
-            KeyCode::PageDown => self.scroll = (self.scroll + 10).min(BINDINGS.len() - 1),
+            KeyCode::PageDown => self.scroll = (self.scroll + 10).min(most),
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
             _ if field::typed(&mut self.query, key) => self.scroll = 0,
             _ => {}
@@ -56,38 +154,45 @@ impl DialogBody for Help {
 
     /// Draws the dialog over most of the screen.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
-        let (width, height) = (
-            painter.width().saturating_sub(2).min(124),
-            painter.height().saturating_sub(2),
-        );
-        let found = self.found(model);
-        let each = if width < 122 { 2 } else { 1 };
-        let height = height.min(BINDINGS.len() as u16 * each + 5);
+        let width = painter.width().saturating_sub(2).min(124);
+        let height = painter.height().saturating_sub(2);
+        let rows = self.rows(model);
+        let height = height.min(rows.len() as u16 + 5);
         let mut window = painter.centred(width, height);
         let mut inside = window.framed("help", true);
         let at = inside.pieces(1, 0, &[("search ", Role::Dim), (&self.query, Role::Strong)]);
         inside.text(at, 0, " ", Role::Cursor);
-        let room = inside.height().saturating_sub(3) / each;
-        let most = found.len().saturating_sub(usize::from(room));
-        let shown = found
-            .iter()
-            .skip(self.scroll.min(most))
-            .take(usize::from(room));
-        for (y, entry) in shown.enumerate() {
-            draw_explained(&mut inside, y as u16 * each + 1, entry, each > 1, model);
+        let room = usize::from(inside.height().saturating_sub(3));
+        let first = self.scroll.min(rows.len().saturating_sub(room));
+        for (y, row) in rows.iter().skip(first).take(room).enumerate() {
+            draw_help_row(&mut inside, y as u16 + 1, row, model);
         }
-        if found.is_empty() {
+        if rows.is_empty() {
             inside.text(1, 1, "no command matches", Role::Dim);
         }
         let last = inside.height().saturating_sub(1);
-        let x = inside.keys(1, last, 3, &[("Esc", "close"), ("↑ ↓", "scroll")]);
+        let below = rows.len().saturating_sub(first + room);
+        let more = format!("scroll ({below} more)");
+        let x = inside.keys(1, last, 3, &[("Esc", "close"), ("↑ ↓", &more)]);
         let hint = model.hang_up().map_or("", HangUp::hint);
         inside.text(x + 3, last, hint, Role::Dim);
     }
 }
 
-/// Draws an entry on one line, or its explanation on a second line.
-fn draw_explained(inside: &mut Painter<'_>, y: u16, entry: &Binding, two: bool, model: &Model) {
+fn draw_help_row(inside: &mut Painter<'_>, y: u16, row: &HelpRow, model: &Model) {
+    match row {
+        HelpRow::Title(title) => {
+            let x = inside.text(1, y, title, Role::Focus) + 1;
+            let width = inside.width().saturating_sub(x + 1);
+            inside.run(x, y, width, "─", Role::Border);
+        }
+        HelpRow::Legend(line) => drop(inside.line(1, y, line)),
+        HelpRow::Entry(entry) => draw_explained(inside, y, entry, model),
+    }
+}
+
+/// Draws an entry; narrow screens have the explanation instead of the title.
+fn draw_explained(inside: &mut Painter<'_>, y: u16, entry: &Binding, model: &Model) {
     let (keys, title) = (14, 28);
     let role = if model.reaches(entry) {
         Role::Accent
@@ -96,26 +201,13 @@ fn draw_explained(inside: &mut Painter<'_>, y: u16, entry: &Binding, two: bool, 
     };
     let labels = entry.key_labels(&model.settings.keys);
     inside.text(1, y, &format::fit(&labels, keys - 1), role);
-    inside.text(1 + keys, y, entry.title, Role::Strong);
-    let place = match entry.scope {
-        Scope::Edit => "editing: ",
-        Scope::Replay => "in a recording: ",
-        Scope::Demo => "in a demonstration: ",
-        Scope::In(_) => "in its panel: ",
-        Scope::Always | Scope::Main => "",
-    };
-    let (x, y) = if two {
-        (3, y + 1)
-    } else {
-        (1 + keys + title, y)
-    };
+    let mut x = 1 + keys;
+    if inside.width() >= 112 {
+        inside.text(x, y, entry.title, Role::Strong);
+        x += title;
+    }
     let room = inside.width().saturating_sub(x + 1);
-    inside.text(
-        x,
-        y,
-        &format::fit(&format!("{place}{}", entry.help), room),
-        Role::Dim,
-    );
+    inside.text(x, y, &format::fit(entry.help, room), Role::Dim);
 }
 
 /// Commands that the palette omits, since their keys suffice.

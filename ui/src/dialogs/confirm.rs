@@ -17,6 +17,8 @@ pub enum ConfirmedAction {
     Send(Command),
     /// Drops staged changes.
     DropEdit,
+    /// Writes the timeline to a file.
+    ExportTrace,
     /// Ends the program.
     Quit,
 }
@@ -50,6 +52,7 @@ impl DialogBody for Confirm {
                 DialogReply::Send(command.clone())
             }
             (KeyCode::Char('y'), ConfirmedAction::DropEdit) => DialogReply::DropEdit,
+            (KeyCode::Char('y'), ConfirmedAction::ExportTrace) => DialogReply::ExportTrace,
             (KeyCode::Char('y'), ConfirmedAction::Quit) => DialogReply::Quit,
             _ => DialogReply::Stay,
         }

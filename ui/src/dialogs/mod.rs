@@ -159,6 +159,8 @@ pub enum DialogReply {
     SaveLayout(String),
     /// The dialog stays and requests an effect.
     Ask(Effect),
+    /// The dialog closes, and the timeline is written to a file.
+    ExportTrace,
     /// Staged changes are dropped.
     DropEdit,
     /// The program ends.
@@ -170,6 +172,7 @@ impl DialogReply {
     pub fn does_something(&self) -> bool {
         match self {
             DialogReply::Send(_)
+            | DialogReply::ExportTrace
             | DialogReply::Stage(_)
             | DialogReply::Apply(_)
             | DialogReply::SaveLayout(_)

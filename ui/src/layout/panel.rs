@@ -18,6 +18,7 @@ macro_rules! each_panel {
         Models models '9' "served models, pipelines and ensembles by name and version",
         Clients clients '0' "network clients: connections, callers and errors",
         Tasks tasks 'a' "goals met, the policy for loading variants, and its decisions",
+        Incident incident '!' "current problems: their causes and the keys that help",
     } };
 }
 pub(crate) use each_panel;

@@ -79,11 +79,57 @@ pub enum Role {
     Gone,
     /// The place of the cursor.
     Cursor,
+    /// Graphs: a low load.
+    LoadLow,
+    /// Graphs: a medium load.
+    LoadMedium,
+    /// Graphs: a high load.
+    LoadHigh,
+    /// The hue of the first member, and of every twelfth after it; so are the others.
+    Hue1,
+    /// The hue of the second member.
+    Hue2,
+    /// The hue of the third member.
+    Hue3,
+    /// The hue of the fourth member.
+    Hue4,
+    /// The hue of the fifth member.
+    Hue5,
+    /// The hue of the sixth member.
+    Hue6,
+    /// The hue of the seventh member.
+    Hue7,
+    /// The hue of the eighth member.
+    Hue8,
+    /// The hue of the ninth member.
+    Hue9,
+    /// The hue of the tenth member.
+    Hue10,
+    /// The hue of the eleventh member.
+    Hue11,
+    /// The hue of the twelfth member.
+    Hue12,
 }
+
+/// The hues of members in their order.
+const HUES: [Role; 12] = [
+    Role::Hue1,
+    Role::Hue2,
+    Role::Hue3,
+    Role::Hue4,
+    Role::Hue5,
+    Role::Hue6,
+    Role::Hue7,
+    Role::Hue8,
+    Role::Hue9,
+    Role::Hue10,
+    Role::Hue11,
+    Role::Hue12,
+];
 
 impl Role {
     /// All roles with their names in theme files and their uses.
-    pub const ALL: [(Role, &'static str, &'static str); 17] = [
+    pub const ALL: [(Role, &'static str, &'static str); 32] = [
         (Role::Text, "text", "plain text"),
         (Role::Strong, "strong", "emphasised numbers and words"),
         (Role::Dim, "dim", "labels, units, idle things"),
@@ -109,7 +155,37 @@ impl Role {
         (Role::Focus, "focus", "the frame of the focused panel"),
         (Role::Gone, "gone", "removed things"),
         (Role::Cursor, "cursor", "the cursor"),
+        (Role::LoadLow, "load-low", "graphs: a low load"),
+        (Role::LoadMedium, "load-medium", "graphs: a medium load"),
+        (Role::LoadHigh, "load-high", "graphs: a high load"),
+        (Role::Hue1, "hue-1", "member 1 and every twelfth after it"),
+        (Role::Hue2, "hue-2", "member 2"),
+        (Role::Hue3, "hue-3", "member 3"),
+        (Role::Hue4, "hue-4", "member 4"),
+        (Role::Hue5, "hue-5", "member 5"),
+        (Role::Hue6, "hue-6", "member 6"),
+        (Role::Hue7, "hue-7", "member 7"),
+        (Role::Hue8, "hue-8", "member 8"),
+        (Role::Hue9, "hue-9", "member 9"),
+        (Role::Hue10, "hue-10", "member 10"),
+        (Role::Hue11, "hue-11", "member 11"),
+        (Role::Hue12, "hue-12", "member 12"),
     ];
+
+    /// Returns the hue of the member in a column, counted from 0. After twelve members the hues
+    /// repeat; the letters differ.
+    pub fn for_member(column: usize) -> Role {
+        HUES[column % HUES.len()]
+    }
+
+    /// Returns the lightness for a share of the time, 0 to 1.
+    pub(crate) fn for_load(share: f64) -> Role {
+        match share {
+            share if share < 0.35 => Role::LoadLow,
+            share if share < 0.75 => Role::LoadMedium,
+            _ => Role::LoadHigh,
+        }
+    }
 }
 
 impl From<Severity> for Role {

@@ -150,17 +150,57 @@ impl<'a> Painter<'a> {
     /// Draws a title, its note, and a rule over the rest of the first row.
     pub fn ruled(&mut self, title: &str, note: &str, focused: bool) {
         let end = self.width().saturating_sub(1);
-        let (sign, rule, name) = match focused {
-            true => ("━", Role::Focus, Role::Focus),
-            false => ("─", Role::Border, Role::Strong),
+        let edge = FrameLook::new(focused);
+        let x = self.titled(1, title, note, edge.name) + 1;
+        self.run(x, 0, end.saturating_sub(x), edge.across, edge.role);
+    }
+
+    /// Draws a frame, and a title with its note in the upper edge.
+    pub fn bordered(&mut self, title: &str, note: &str, focused: bool) {
+        let edge = FrameLook::new(focused);
+        self.border(&edge);
+        let x = self.titled(3, title, note, edge.name);
+        self.sign(x, 0, " ", edge.role);
+    }
+
+    /// Writes a title and its note, and returns the column after them.
+    fn titled(&mut self, x: u16, title: &str, note: &str, name: Role) -> u16 {
+        let title = format::fit(title, self.width().saturating_sub(x + 2));
+        let beside = if note.is_empty() {
+            0
+        } else {
+            3 + format::width(note)
         };
-        let title = format::fit(title, end.saturating_sub(2));
-        let mut x = self.text(1, 0, &title, name);
-        if !note.is_empty() {
-            x = self.pieces(x, 0, &[(" · ", Role::Dim), (note, Role::Dim)]);
+        // Nothing of the edge's colour stays under the words.
+        self.part(
+            x.saturating_sub(1),
+            0,
+            1 + format::width(&title) + beside,
+            1,
+        )
+        .erase();
+        let x = self.text(x, 0, &title, name);
+        match note {
+            "" => x,
+            note => self.pieces(x, 0, &[(" · ", Role::Dim), (note, Role::Dim)]),
         }
-        x += 1;
-        self.run(x, 0, end.saturating_sub(x), sign, rule);
+    }
+
+    fn border(&mut self, edge: &FrameLook) {
+        let (w, h) = (self.width(), self.height());
+        if w < 2 || h < 2 {
+            return;
+        }
+        let [upper, lower] = edge.corners;
+        for (y, (left, right)) in [(0, upper), (h - 1, lower)] {
+            self.sign(0, y, left, edge.role);
+            self.run(1, y, w - 2, edge.across, edge.role);
+            self.sign(w - 1, y, right, edge.role);
+        }
+        for y in 1..h - 1 {
+            self.sign(0, y, edge.down, edge.role);
+            self.sign(w - 1, y, edge.down, edge.role);
+        }
     }
 
     /// Draws a frame with a title and returns the painter for its inside.
@@ -170,15 +210,10 @@ impl<'a> Painter<'a> {
             return self.part(0, 0, 0, 0);
         }
         let role = if focused { Role::Focus } else { Role::Border };
-        for (y, left, right) in [(0, "╭", "╮"), (h - 1, "╰", "╯")] {
-            self.sign(0, y, left, role);
-            self.run(1, y, w - 2, "─", role);
-            self.sign(w - 1, y, right, role);
-        }
-        for y in 1..h - 1 {
-            self.sign(0, y, "│", role);
-            self.sign(w - 1, y, "│", role);
-        }
+        self.border(&FrameLook {
+            role,
+            ..FrameLook::new(false)
+        });
         self.title(title, focused);
         self.part(1, 1, w - 2, h - 2)
     }
@@ -214,6 +249,38 @@ impl<'a> Painter<'a> {
                 return;
             }
             self.sign(x, bottom - row, EIGHTHS[here], role);
+        }
+    }
+}
+
+/// The signs of a frame. Heavy lines show the focus without colours.
+struct FrameLook {
+    across: &'static str,
+    down: &'static str,
+    /// The left and the right corner, above and below.
+    corners: [(&'static str, &'static str); 2],
+    role: Role,
+    /// The role of the title.
+    name: Role,
+}
+
+impl FrameLook {
+    fn new(focused: bool) -> Self {
+        match focused {
+            true => FrameLook {
+                across: "━",
+                down: "┃",
+                corners: [("┏", "┓"), ("┗", "┛")],
+                role: Role::Focus,
+                name: Role::Focus,
+            },
+            false => FrameLook {
+                across: "─",
+                down: "│",
+                corners: [("╭", "╮"), ("╰", "╯")],
+                role: Role::Border,
+                name: Role::Strong,
+            },
         }
     }
 }

@@ -100,6 +100,8 @@ pub enum Effect {
     Mouse(bool),
     /// Restore the terminal until the program is continued.
     Suspend,
+    /// Tell the operator that an incident began: its text.
+    Notify(String),
     /// Write the current screen to files.
     Picture,
     /// Quit.

@@ -3,6 +3,7 @@
 mod demo;
 mod effect;
 mod figures;
+mod member_signs;
 mod model_cursor;
 mod refusal_sign;
 
@@ -11,6 +12,7 @@ pub use demo::{DemoStage, Wanted};
 pub(crate) use effect::SessionNews;
 pub use effect::{ConsoleEvent, Effect};
 pub(crate) use figures::{APART, Comparison, CounterLook, Figure, FigureNote, rate};
+pub(crate) use member_signs::MemberSigns;
 pub(crate) use model_cursor::ModelCursor;
 pub(crate) use refusal_sign::RefusalSign;
 
@@ -24,11 +26,12 @@ use ratatui::layout::Rect;
 
 use crate::commands::{Binding, KeyContext, NotNow, ShownState};
 use crate::config::{Config, HangUp, Settings};
+use crate::incident::{Culprit, IncidentWatch};
 use crate::layout::{Panel, PanelArrangement, PanelLayout};
 use crate::look::TerminalLook;
 use crate::text::measured_window;
 use crate::view::timeline::Timeline;
-use crate::view::{Scopes, SetupEdit, Streams};
+use crate::view::{LoadTrends, Scopes, SetupEdit, Streams};
 
 /// The console's initial options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +80,12 @@ pub struct Model {
     pub scopes: Scopes,
     /// The entry at the cursor.
     pub cursor: Cell,
+    /// The current problems.
+    pub(crate) incidents: IncidentWatch,
+    /// The load of the devices over the last minute.
+    pub(crate) trends: LoadTrends,
+    /// The letters of the members.
+    pub signs: MemberSigns,
     /// The model at the cursor.
     pub model_cursor: ModelCursor,
     /// The view of the timeline.
@@ -110,6 +119,8 @@ impl Model {
     pub fn new(snapshot: Snapshot, options: &Options, look: TerminalLook) -> Self {
         let mut model_cursor = ModelCursor::default();
         model_cursor.follow(&snapshot.models);
+        let mut signs = MemberSigns::default();
+        signs.follow(&snapshot.members);
         Model {
             snapshot,
             lost_spans: 0,
@@ -124,6 +135,9 @@ impl Model {
                 device: DeviceIndex::new(0),
                 member: MemberIndex::new(0),
             },
+            incidents: IncidentWatch::default(),
+            trends: LoadTrends::default(),
+            signs,
             model_cursor,
             streams: Streams::default(),
             scrolled: [0; Panel::ALL.len()],
@@ -178,7 +192,15 @@ impl Model {
         ShownState {
             snapshot: &self.snapshot,
             read_only: self.read_only,
+            has_incident: self.incidents.shown().next().is_some(),
         }
+    }
+
+    /// Returns the place of the matrix that causes the first incident on the screen.
+    pub(crate) fn culprit(&self) -> Option<Culprit> {
+        let first = self.incidents.shown().next()?;
+        let culprit = first.incident.culprit;
+        culprit.is_known().then_some(culprit)
     }
 
     /// Checks that a command can run on the subject at the cursor.

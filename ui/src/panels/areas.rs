@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::streams::StreamsView;
-use super::{body, demo_bar};
+use super::{body, demo_bar, frame};
 use crate::layout::{LayoutRow, Panel, SizeShare, share};
 use crate::model::Model;
 
@@ -17,6 +17,8 @@ pub(crate) struct ScreenAreas {
     pub header: Rect,
     /// The shown panels.
     pub panels: Vec<(Panel, Rect)>,
+    /// The row of folded panels, if there is one.
+    pub tabs: Option<Rect>,
     /// One line of percentiles, if there is no room for the panel.
     pub latency: Option<Rect>,
     /// Messages and keys.
@@ -29,7 +31,7 @@ pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return None;
     }
-    let roomy = area.width >= 76 && area.height >= 20;
+    let roomy = is_roomy(area);
     let header = if roomy { 2 } else { 1 };
     let (header, rest) = cut_top(area, header);
     let (body, footer) = cut_bottom(rest, 1);
@@ -40,16 +42,36 @@ pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
             (body, Some(line))
         }
     };
-    let panels = match roomy && !is_alone(model) {
-        true => grid(body, model),
-        false => vec![(shown_alone(model), body)],
+    let (body, tabs) = match roomy && !is_alone(model) {
+        true => {
+            let (body, tabs) = cut_bottom(body, 1);
+            (body, Some(tabs))
+        }
+        false => (body, None),
+    };
+    let panels = match tabs {
+        Some(_) => grid(body, model),
+        None => vec![(shown_alone(model), body)],
     };
     Some(ScreenAreas {
         header,
         panels,
+        tabs,
         latency,
         footer,
     })
+}
+
+/// Returns whether a screen has room for several panels with frames.
+pub(super) fn is_roomy(area: Rect) -> bool {
+    area.width >= 76 && area.height >= 20
+}
+
+/// Returns the panels on the screen.
+pub(super) fn open_panels(model: &Model) -> Vec<Panel> {
+    let screen = arrange(model.area, model);
+    let panels = screen.into_iter().flat_map(|screen| screen.panels);
+    panels.map(|(panel, _)| panel).collect()
 }
 
 /// Returns the area of a panel on the screen, or `None` if it is not shown.
@@ -68,7 +90,7 @@ pub(crate) fn rows_on_screen(model: &Model, panel: Panel) -> usize {
 /// Returns the numbers of columns and rows inside a panel, below its title, or 0 if it is not shown.
 pub(super) fn inside(model: &Model, panel: Panel) -> (u16, usize) {
     on_screen(model, panel).map_or((0, 0), |place| {
-        let rows = usize::from(place.height.saturating_sub(1));
+        let rows = usize::from(place.height.saturating_sub(frame::edges(model)));
         (place.width.saturating_sub(2), rows)
     })
 }
@@ -94,21 +116,39 @@ fn shown_alone(model: &Model) -> Panel {
 
 /// Returns the panels of the layout's rows.
 fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
-    let rows = rows(model);
+    let rows = rows(model, body.width);
     let parts: Vec<SizeShare> = rows.iter().map(|r| height(r, model, body.height)).collect();
     let mut rest = body;
     let mut panels = Vec::with_capacity(Panel::ALL.len());
     for (row, height) in rows.iter().zip(share(body.height, &parts)) {
         let (here, below) = cut_top(rest, height);
-        columns(here, row, &mut panels);
+        columns(here, row, model, &mut panels);
         rest = below;
     }
     panels
 }
 
-/// Returns the layout's rows. Editing has the whole width, for errors and changes.
-fn rows(model: &Model) -> Vec<LayoutRow> {
+/// Returns the layout's rows without folded panels. Editing has the whole width, for errors and
+/// changes.
+fn rows(model: &Model, width: u16) -> Vec<LayoutRow> {
     let mut rows = model.arrangement.rows();
+    let first = rows.first().and_then(|row| row.panels.first()).map(|p| p.0);
+    let listed = rows
+        .iter()
+        .any(|row| row.panels.iter().any(|p| p.0 == Panel::Incident));
+    if !listed {
+        // An incident is on top of every layout.
+        let panels = vec![(Panel::Incident, 1)];
+        rows.insert(0, LayoutRow { height: 1, panels });
+    }
+    for row in &mut rows {
+        // The subject of a layout stays, and so does the focused panel.
+        let stays = |panel: Panel| Some(panel) == first || panel == model.focus;
+        row.panels
+            .retain(|(panel, _)| stays(*panel) || !(body(*panel).news)(model).is_quiet);
+        narrow(row, width, model, stays);
+    }
+    rows.retain(|row| !row.panels.is_empty());
     let edits = |row: &&mut LayoutRow| row.panels.iter().any(|p| p.0 == Panel::Allocation);
     if model.edit.is_some()
         && let Some(row) = rows.iter_mut().find(edits)
@@ -118,12 +158,26 @@ fn rows(model: &Model) -> Vec<LayoutRow> {
     rows
 }
 
-fn columns(row: Rect, wanted: &LayoutRow, panels: &mut Vec<(Panel, Rect)>) {
+/// Removes the last panels of a row until the others fit.
+fn narrow(row: &mut LayoutRow, width: u16, model: &Model, stays: impl Fn(Panel) -> bool) {
+    let needed = |row: &LayoutRow| -> u16 {
+        {
+            let widths = row.panels.iter().map(|p| (body(p.0).least_width)(model));
+            widths.fold(0, u16::saturating_add)
+        }
+    };
+    while row.panels.len() > 1 && needed(row) > width {
+        let Some(last) = row.panels.iter().rposition(|(panel, _)| !stays(*panel)) else {
+            return;
+        };
+        row.panels.remove(last);
+    }
+}
+
+fn columns(row: Rect, wanted: &LayoutRow, model: &Model, panels: &mut Vec<(Panel, Rect)>) {
     let part = |(panel, weight): &(Panel, u16)| SizeShare {
         weight: *weight,
-        least: body(*panel)
-            .least_width
-            .min(row.width / wanted.panels.len() as u16),
+        least: (body(*panel).least_width)(model).min(row.width / wanted.panels.len() as u16),
         most: u16::MAX,
     };
     let parts: Vec<SizeShare> = wanted.panels.iter().map(part).collect();

@@ -7,8 +7,8 @@ use crate::model::Model;
 pub(super) struct PanelBody {
     /// Draws the panel.
     pub draw: fn(&mut Painter<'_>, &Model),
-    /// The minimum useful width.
-    pub least_width: u16,
+    /// Returns the minimum useful width.
+    pub least_width: fn(&Model) -> u16,
     /// Returns the minimum and the maximum useful rows with the title, on a screen with so many rows
     /// for panels.
     pub height: fn(&Model, u16) -> (u16, u16),
@@ -16,6 +16,34 @@ pub(super) struct PanelBody {
     pub scroll_end: fn(&Model, u16, usize) -> usize,
     /// Whether it shows its last rows, and scrolling goes back from there.
     pub is_from_end: bool,
+    /// Returns a word or two on its contents, and whether these are worth its room.
+    pub news: fn(&Model) -> PanelNews,
+}
+
+/// The contents of a panel in a few words.
+pub(super) struct PanelNews {
+    /// The words, which may be empty.
+    pub words: String,
+    /// Whether there is nothing to show: the panel folds.
+    pub is_quiet: bool,
+}
+
+impl PanelNews {
+    /// Returns words of a panel that has something to show.
+    pub(super) fn open(words: impl Into<String>) -> Self {
+        PanelNews {
+            words: words.into(),
+            is_quiet: false,
+        }
+    }
+
+    /// Returns words of a panel that folds.
+    pub(super) fn quiet(words: impl Into<String>) -> Self {
+        PanelNews {
+            words: words.into(),
+            is_quiet: true,
+        }
+    }
 }
 
 impl PanelBody {
@@ -23,10 +51,11 @@ impl PanelBody {
     pub(super) const fn new(draw: fn(&mut Painter<'_>, &Model)) -> Self {
         PanelBody {
             draw,
-            least_width: 24,
+            least_width: |_| 24,
             height: |_, all| (6, all),
             scroll_end: |_, _, _| 0,
             is_from_end: false,
+            news: |_| PanelNews::open(""),
         }
     }
 }

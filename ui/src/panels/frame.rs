@@ -1,15 +1,39 @@
 //! The frame of a panel: its number and name, a note on its contents, and the focus.
 
+use super::areas;
 use crate::layout::Panel;
-use crate::look::Painter;
+use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
 /// The columns of a title besides the panel's name and its note.
-const BESIDE_NOTE: u16 = 7;
+const BESIDE_NOTE: u16 = 9;
 
-/// Draws a panel's title and returns the painter for the area below it. The last row is left to the
-/// panel, outside of that painter.
+/// The rows of a frame: the title and the lower edge.
+pub(super) const EDGES: u16 = 2;
+
+/// Returns the rows that a panel's frame takes. Small screens have no room for a lower edge.
+pub(super) fn edges(model: &Model) -> u16 {
+    match areas::is_roomy(model.area) {
+        true => EDGES,
+        false => 1,
+    }
+}
+
+/// Draws a panel's frame with its title and returns the painter for the area inside.
+pub(super) fn headed<'a>(
+    painter: &'a mut Painter<'_>,
+    panel: Panel,
+    note: &str,
+    model: &Model,
+) -> Painter<'a> {
+    let (width, height) = inner(painter, model);
+    title(painter, panel, note, model);
+    painter.part(1, 1, width, height)
+}
+
+/// Draws a panel's frame with its title and returns the painter for the area inside. The panel
+/// writes into the lower edge, which small screens have as well.
 pub(super) fn framed<'a>(
     painter: &'a mut Painter<'_>,
     panel: Panel,
@@ -18,25 +42,26 @@ pub(super) fn framed<'a>(
 ) -> Painter<'a> {
     let (width, height) = (painter.width(), painter.height());
     title(painter, panel, note, model);
-    painter.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
+    painter.part(1, 1, width.saturating_sub(2), height.saturating_sub(EDGES))
 }
 
-/// Draws a panel's title and returns the painter for the area below it, with the last row.
-pub(super) fn headed<'a>(
-    painter: &'a mut Painter<'_>,
-    panel: Panel,
-    note: &str,
-    model: &Model,
-) -> Painter<'a> {
-    let (width, height) = inner(painter);
-    title(painter, panel, note, model);
-    painter.part(1, 1, width, height)
+/// Writes a finding into the lower edge of a frame, at the right, if there is room for all of it.
+pub(super) fn finding(painter: &mut Painter<'_>, pieces: &[(&str, Role)], model: &Model) {
+    let width: u16 = pieces.iter().map(|piece| format::width(piece.0)).sum();
+    let Some(x) = painter.width().checked_sub(width + 5) else {
+        return;
+    };
+    if edges(model) == EDGES && x > 1 {
+        let y = painter.height().saturating_sub(1);
+        painter.part(x, y, width + 2, 1).erase();
+        painter.pieces(x + 1, y, pieces);
+    }
 }
 
 /// Returns the columns and rows left by [`headed`].
-pub(super) fn inner(painter: &Painter<'_>) -> (u16, u16) {
+pub(super) fn inner(painter: &Painter<'_>, model: &Model) -> (u16, u16) {
     let (width, height) = (painter.width(), painter.height());
-    (width.saturating_sub(2), height.saturating_sub(1))
+    (width.saturating_sub(2), height.saturating_sub(edges(model)))
 }
 
 /// Returns the number of hidden rows of a list above and below, in words, or an empty text.
@@ -80,11 +105,15 @@ pub(super) fn note_with_windows(panel: Panel, note: String, windows: &str, width
 fn title(painter: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
     let title = format!("{} {}", panel.sign(), panel.name());
     // A note is shown whole or not at all.
-    let room = painter.width().saturating_sub(5 + format::width(&title));
+    let room = painter.width().saturating_sub(7 + format::width(&title));
     let note = if format::width(note) <= room {
         note
     } else {
         ""
     };
-    painter.ruled(&title, note, model.focus == panel);
+    let focused = model.focus == panel;
+    match edges(model) {
+        EDGES => painter.bordered(&title, note, focused),
+        _ => painter.ruled(&title, note, focused),
+    }
 }

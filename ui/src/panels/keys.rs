@@ -16,6 +16,13 @@ pub(super) fn label(model: &Model, command: &CommandInfo) -> String {
     binding(model, command).map_or(String::new(), |e| e.key_label(&model.settings.keys))
 }
 
+/// Returns the key of a command that can run now, or `None`.
+pub(super) fn possible(model: &Model, command: &CommandInfo) -> Option<String> {
+    let binding = binding(model, command)?;
+    let possible = is_offered(binding, model) && binding.check(&model.state()).is_ok();
+    possible.then(|| binding.key_label(&model.settings.keys))
+}
+
 /// Returns the active binding of a command, since some have other keys during editing.
 fn binding(model: &Model, command: &CommandInfo) -> Option<&'static Binding> {
     let same = BINDINGS.iter().filter(|b| b.command == command);
@@ -121,25 +128,43 @@ fn step(model: &Model) -> Option<&str> {
 
 /// Draws as many keys as fit, always with the key to quit.
 fn footer_keys(painter: &mut Painter<'_>, model: &Model) {
+    for (x, entry) in footer_entries(model, painter.width()) {
+        hint(painter, x, entry, model);
+    }
+}
+
+/// Returns the keys of the footer, each with its column.
+fn footer_entries(model: &Model, width: u16) -> Vec<(u16, &'static Binding)> {
     let quit = BINDINGS.iter().find(|b| *b.command == QUIT);
-    let end = painter.width();
-    let end = end.saturating_sub(quit.map_or(0, |e| taken(e, model) + 1));
+    let end = width.saturating_sub(quit.map_or(0, |e| taken(e, model) + 1));
     let mut x = 1;
     let listed = BINDINGS
         .iter()
         .filter(|b| !b.footer.is_empty() && *b.command != QUIT);
-    let listed = listed.filter(|e| is_offered(e, model));
-    for entry in listed.filter(|b| model.reaches(b)) {
-        if x + taken(entry, model) < end {
-            x = hint(painter, x, entry, model) + 2;
+    let listed = listed.filter(|b| is_offered(b, model) && model.reaches(b));
+    let mut entries = Vec::new();
+    for entry in listed {
+        let taken = taken(entry, model);
+        if x + taken < end {
+            entries.push((x, entry));
+            x += taken + 2;
         }
     }
-    if let Some(entry) = quit {
-        hint(painter, end, entry, model);
-    }
+    entries.extend(quit.map(|entry| (end, entry)));
+    entries
 }
 
-fn hint(painter: &mut Painter<'_>, x: u16, entry: &Binding, model: &Model) -> u16 {
+/// Returns the command at a column of the footer, unless a message covers it.
+pub(crate) fn footer_command(model: &Model, width: u16, x: u16) -> Option<&'static Binding> {
+    if model.message.is_some() || step(model).is_some() {
+        return None;
+    }
+    let mut entries = footer_entries(model, width).into_iter();
+    let hit = entries.find(|(from, entry)| (*from..from + taken(entry, model)).contains(&x));
+    hit.map(|(_, entry)| entry)
+}
+
+fn hint(painter: &mut Painter<'_>, x: u16, entry: &Binding, model: &Model) {
     let possible = model.check(entry).is_ok();
     let role = if possible { Role::Accent } else { Role::Dim };
     painter.pieces(
@@ -150,7 +175,7 @@ fn hint(painter: &mut Painter<'_>, x: u16, entry: &Binding, model: &Model) -> u1
             (" ", role),
             (entry.footer, Role::Dim),
         ],
-    )
+    );
 }
 
 fn taken(entry: &Binding, model: &Model) -> u16 {

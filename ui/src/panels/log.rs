@@ -1,8 +1,10 @@
 //! The program's log, newest last. On the whole screen, texts are shown completely.
 
+use std::time::Duration;
+
 use divisi_session::LogEntry;
 
-use super::body::PanelBody;
+use super::body::{PanelBody, PanelNews};
 use super::frame::headed;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -19,8 +21,28 @@ const BEFORE: [u16; 2] = [16, 3];
 pub(super) static PANEL: PanelBody = PanelBody {
     scroll_end: |model, columns, rows| lines(model, columns).len().saturating_sub(rows),
     is_from_end: true,
+    news,
     ..PanelBody::new(draw)
 };
+
+/// The time for which a warning keeps the panel open.
+const RECENT: Duration = Duration::from_secs(300);
+
+/// The width of a screen on which three panels fit side by side.
+const ROOMY: u16 = 120;
+
+/// Returns the number of recent warnings. Without any, the panel folds on narrow screens.
+fn news(model: &Model) -> PanelNews {
+    let shown = &model.snapshot;
+    let since = shown.now.saturating_sub(RECENT);
+    let lines = shown.log.iter().filter(|line| line.at >= since);
+    let grave = lines.filter(|line| Severity::from(line.level) != Severity::Information);
+    match grave.count() {
+        0 if model.area.width < ROOMY => PanelNews::quiet(shown.log.len().to_string()),
+        0 => PanelNews::open(shown.log.len().to_string()),
+        grave => PanelNews::open(format!("! {grave}")),
+    }
+}
 
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {

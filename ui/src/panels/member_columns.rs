@@ -2,7 +2,7 @@
 //! fit.
 
 use divisi_model::ensemble::{AnswerKind, Quality, TagScheme};
-use divisi_session::{MemberContribution, MemberView};
+use divisi_session::{MemberContribution, MemberView, Snapshot};
 
 use super::columns::{self, Column, FigureText};
 use crate::look::Role;
@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::text::format;
 
 /// A column of members.
-pub(super) type MemberColumn = Column<MemberView, ()>;
+pub(super) type MemberColumn = Column<MemberView, Snapshot>;
 
 /// The columns for a kind of answers, in the order of the screen, each with whether it needs targets.
 type MemberColumns = [(MemberColumn, bool)];
@@ -19,7 +19,7 @@ const fn column(
     name: &'static str,
     width: u16,
     rank: u8,
-    value: fn(&MemberView, &()) -> FigureText,
+    value: fn(&MemberView, &Snapshot) -> FigureText,
 ) -> (MemberColumn, bool) {
     (Column::new(name, width, rank, value), false)
 }
@@ -28,14 +28,19 @@ const fn targeted(column: (MemberColumn, bool)) -> (MemberColumn, bool) {
     (column.0, true)
 }
 
+/// For all kinds of answers: the latency, and the share of requests with the member on their
+/// longest path.
+static ALWAYS: [(MemberColumn, bool); 2] =
+    [column("p99 ms", 8, 0, slowest), column("path", 7, 0, path)];
+
 /// For classes.
 static OF_CLASSES: [(MemberColumn, bool); 8] = [
     column("agree", 8, 0, agreement),
     targeted(column("accuracy", 10, 3, quality)),
-    column("distance", 10, 5, |m, ()| {
+    column("distance", 10, 5, |m, _| {
         contribution_text(m, |s| s.disagreement.map(format::permille))
     }),
-    column("entropy", 9, 6, |m, ()| {
+    column("entropy", 9, 6, |m, _| {
         contribution_text(m, |s| s.entropy.map(format::permille))
     }),
     column("cost", 8, 1, cost),
@@ -126,9 +131,39 @@ pub(super) fn fitting(model: &Model, width: u16) -> Vec<&'static MemberColumn> {
     let known = |s: &MemberContribution| s.quality.is_some() || s.quality_change.is_some();
     let members = model.snapshot.members.iter();
     let targets = members.filter_map(|m| m.contribution.as_ref()).any(known);
-    let suited = suited(model.snapshot.answers).iter();
+    let suited = ALWAYS.iter().chain(suited(model.snapshot.answers));
     let offered = suited.filter(move |(_, targeted)| targets || !targeted);
     columns::fitting(offered.map(|(column, _)| column), width)
+}
+
+/// Returns the 99th percentile of the last seconds, marked if there were too few answers.
+fn slowest(view: &MemberView, _: &Snapshot) -> FigureText {
+    let latency = &view.latency.now.summary;
+    match latency.count {
+        0 => ("–".to_owned(), Role::Dim),
+        _ if latency.is_enough_for(0.99) => (format::millis(latency.p99), Role::Text),
+        _ => (format!("~{}", format::millis(latency.p99)), Role::Dim),
+    }
+}
+
+/// Returns the share of requests with the member on their longest path, since the start.
+fn path(view: &MemberView, shown: &Snapshot) -> FigureText {
+    let graphs = shown.graphs.iter();
+    let (mut critical, mut requests) = (0, 0);
+    for graph in graphs {
+        let mut own = graph.steps.iter().filter(|step| step.name == view.name);
+        if let Some(step) = own.next() {
+            critical += step.stats.critical;
+            requests += graph.steps.iter().map(|step| step.stats.last).sum::<u64>();
+        }
+    }
+    match requests {
+        0 => ("–".to_owned(), Role::Dim),
+        _ => (
+            format::percent(critical as f64 / requests as f64),
+            Role::Text,
+        ),
+    }
 }
 
 /// Returns a contribution as text, or a dash if it is unknown.
@@ -140,28 +175,28 @@ fn contribution_text(
     text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
 }
 
-fn agreement(view: &MemberView, (): &()) -> FigureText {
+fn agreement(view: &MemberView, _: &Snapshot) -> FigureText {
     contribution_text(view, |s| Some(format::quality(s.agreement)))
 }
 
-fn quality(view: &MemberView, (): &()) -> FigureText {
+fn quality(view: &MemberView, _: &Snapshot) -> FigureText {
     contribution_text(view, |s| s.quality.map(format::quality))
 }
 
-fn cost(view: &MemberView, (): &()) -> FigureText {
+fn cost(view: &MemberView, _: &Snapshot) -> FigureText {
     contribution_text(view, |s| Some(format::permille(s.cost)))
 }
 
-fn flips(view: &MemberView, (): &()) -> FigureText {
+fn flips(view: &MemberView, _: &Snapshot) -> FigureText {
     contribution_text(view, |s| s.flips.map(format::permille))
 }
 
-fn throughput(view: &MemberView, (): &()) -> FigureText {
+fn throughput(view: &MemberView, _: &Snapshot) -> FigureText {
     (format::short(view.samples_per_s), Role::Text)
 }
 
 /// Compares the ensemble's answers after a change of the member's vote with the current ones.
-fn otherwise(view: &MemberView, (): &()) -> FigureText {
+fn otherwise(view: &MemberView, _: &Snapshot) -> FigureText {
     contribution_text(view, |s| {
         let measure = s.agreement.measure;
         let figure = |value| Quality { measure, value };
@@ -171,7 +206,7 @@ fn otherwise(view: &MemberView, (): &()) -> FigureText {
 
 /// Formats the change of the ensemble's quality after a change of the member's vote. A gain is
 /// marked as a warning.
-fn change(view: &MemberView, (): &()) -> FigureText {
+fn change(view: &MemberView, _: &Snapshot) -> FigureText {
     let known = view.contribution.as_ref();
     let known = known.and_then(|s| s.quality.zip(s.quality_change));
     let Some((quality, change)) = known else {

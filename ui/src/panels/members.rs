@@ -5,25 +5,38 @@ use divisi_model::ensemble::AnswerKind;
 use divisi_runtime::device::MemberIndex;
 use divisi_session::{MemberContribution, MemberView};
 
-use super::body::{PanelBody, height_for};
-use super::frame::headed;
+use super::body::{PanelBody, PanelNews, height_for};
+use super::frame::{finding, headed, note_with_windows};
 use super::member_columns::{MemberColumn, fitting};
 use super::{columns, keys};
 use crate::commands::{LOAD, VOTE};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
-use crate::model::Model;
+use crate::model::{MemberSigns, Model};
 use crate::text::format;
 
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
     height: |model, _| height_for(model.snapshot.members.len() + 7, 6),
+    news,
     ..PanelBody::new(draw)
 };
 
+/// Returns the number of members. A pipeline's steps say more than its members.
+fn news(model: &Model) -> PanelNews {
+    let shown = &model.snapshot;
+    let count = shown.members.len().to_string();
+    match shown.pipeline || shown.members.is_empty() {
+        true => PanelNews::quiet(count),
+        false => PanelNews::open(count),
+    }
+}
+
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {
-    let mut inside = headed(painter, Panel::Members, &note(model), model);
+    let windows = "p99 of 10 s, path since the start";
+    let note = note_with_windows(Panel::Members, note(model), windows, painter.width());
+    let mut inside = headed(painter, Panel::Members, &note, model);
     let members = &model.snapshot.members;
     let label = label(model, inside.width());
     let columns = fitting(model, inside.width().saturating_sub(label + SIGNS));
@@ -37,6 +50,25 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
         member(&mut inside, row as u16 + 1, at, model, label, &columns);
     }
     words(&mut inside, shown as u16 + 1, model);
+    draw_slowest(painter, model);
+}
+
+/// Names the member with the highest 99th percentile.
+fn draw_slowest(painter: &mut Painter<'_>, model: &Model) {
+    let members = MemberIndex::enumerate(&model.snapshot.members);
+    let slow = members.map(|(at, member)| (at, member, &member.latency.now.summary));
+    let slow = slow.filter(|(_, _, latency)| latency.is_enough_for(0.99));
+    let Some((at, member, latency)) = slow.max_by_key(|slow| slow.2.p99) else {
+        return;
+    };
+    let name = format!("{} {}", model.signs.letter(at), member.name);
+    let figure = format!(", p99 {} ms (10 s)", format::millis(latency.p99));
+    let pieces = [
+        ("slowest: ", Role::Dim),
+        (&name[..], MemberSigns::hue(at)),
+        (&figure, Role::Dim),
+    ];
+    finding(painter, &pieces, model);
 }
 
 /// The width of the signs before a name.
@@ -64,7 +96,7 @@ fn label(model: &Model, width: u16) -> u16 {
         .snapshot
         .members
         .iter()
-        .map(|m| format::width(&m.name));
+        .map(|m| format::width(&m.name) + 2);
     names.max().unwrap_or(0).clamp(6, (width / 3).max(6))
 }
 
@@ -91,9 +123,17 @@ fn member(
         (false, false) => ("✗", Role::Warn),
     };
     inside.text(1, y, sign, role);
-    let role = if votes { Role::Text } else { Role::Dim };
-    inside.text(SIGNS, y, &format::fit_name(&view.name, label), role);
-    columns::figures(inside, SIGNS + label, y, columns, view, &());
+    let hue = MemberSigns::hue(at);
+    let role = if votes { hue } else { Role::Dim };
+    inside.text(
+        SIGNS,
+        y,
+        model.signs.letter(at).encode_utf8(&mut [0; 4]),
+        hue,
+    );
+    let name = format::fit_name(&view.name, label.saturating_sub(2));
+    inside.text(SIGNS + 2, y, &name, role);
+    columns::figures(inside, SIGNS + label, y, columns, view, &model.snapshot);
     if model.focus == Panel::Members && model.cursor.member == at {
         inside.text(0, y, "▸", Role::Accent);
         inside.restyle(SIGNS, y, label, Role::Cursor);

@@ -54,6 +54,18 @@ impl MissedObjective {
         }
     }
 
+    /// Returns the burn rate: the share of missed requests as a multiple of the allowed share.
+    pub(crate) fn burn_rate(self) -> Option<String> {
+        let MissedObjective::Latency(target, missed) = self else {
+            return None;
+        };
+        let allowed = 1.0 - target.share;
+        (allowed > 0.0).then(|| {
+            let rate = format::short(missed / allowed);
+            format!("burn rate {rate}: {rate} times the allowed misses (10 s)")
+        })
+    }
+
     /// Returns a text without numbers that change.
     pub(super) fn kind(self) -> &'static str {
         match self {

@@ -2,8 +2,10 @@
 
 mod edit;
 pub(crate) mod timeline;
+mod trends;
 
 pub(crate) use edit::{SetupEdit, TakenWorker};
+pub(crate) use trends::{KEPT, LoadTrends};
 
 use std::time::Duration;
 

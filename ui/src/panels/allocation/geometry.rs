@@ -3,9 +3,10 @@
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_session::DeviceView;
 
-use super::{precisions, words};
+use super::{groups, precisions, words};
 use crate::model::Model;
 use crate::text::format;
+use crate::view::KEPT;
 
 /// The form of the device descriptions at the right of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,13 @@ pub(super) struct MatrixColumns {
     pub shown: usize,
     /// The description of devices at the right.
     pub side: Side,
+    /// The width of the graph of each device's load, at the right end; 0 without room.
+    pub graph: u16,
 }
+
+/// The minimum width of a graph, and the gap before it.
+const GRAPH: u16 = 10;
+const GAP: u16 = 2;
 
 const LEAST: u16 = 5;
 const MOST: u16 = 11;
@@ -64,7 +71,13 @@ impl MatrixColumns {
             (false, true) => Side::Middle,
             (false, false) => Side::Narrow,
         };
-        let room = width.saturating_sub(label + side.width());
+        let taken = label + side.width();
+        let spare = width.saturating_sub(taken + (members as u16).saturating_mul(8) + GAP);
+        let graph = match spare {
+            0..GRAPH => 0,
+            wide => wide.min(KEPT as u16),
+        };
+        let room = width.saturating_sub(taken + graph + if graph > 0 { GAP } else { 0 });
         let cell = (room / members as u16).clamp(LEAST, MOST);
         let shown = usize::from(room / cell).clamp(1, members).min(there);
         let first = (model.cursor.member.get() + 1).saturating_sub(shown);
@@ -75,7 +88,13 @@ impl MatrixColumns {
             first,
             shown,
             side,
+            graph,
         }
+    }
+
+    /// Returns the first column of the graphs.
+    pub(super) fn graph_start(&self) -> u16 {
+        self.side_start() + self.side.width() + GAP
     }
 
     /// Returns the visible members.
@@ -108,6 +127,12 @@ impl MatrixColumns {
             .into_iter()
             .all(|m| format::width(&m.name) < self.cell)
     }
+}
+
+/// Returns the width that shows the columns of up to twelve members.
+pub(super) fn least_width(model: &Model) -> u16 {
+    let members = model.snapshot.members.len().min(12) as u16;
+    (Side::Narrow.width() + 10 + members * LEAST).max(44)
 }
 
 /// Returns the width of names, and whether they are short: whole names if there is room.
@@ -153,8 +178,12 @@ pub(super) const DETAILS: [DeviceDetail; 3] =
 pub(super) struct MatrixShape {
     /// Whether names of members alternate between two rows.
     pub stagger: bool,
-    /// The rows for names.
+    /// Whether a row above the names shows all members, since some have no column.
+    pub strip: bool,
+    /// The rows for names and for all members.
     pub head: u16,
+    /// The rows for groups of like devices, since some devices have no row.
+    pub groups: u16,
     /// The number of visible devices.
     pub devices: u16,
     /// The first visible device.
@@ -168,17 +197,31 @@ impl MatrixShape {
     pub(super) fn new(model: &Model, columns: MatrixColumns, height: u16) -> Self {
         let all = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
         let stagger = height >= all.saturating_add(2).min(6) && !columns.names_fit(model);
-        let head = 1 + u16::from(stagger);
-        let details = details(model, all, height.saturating_sub(head));
-        let devices = devices(model, all, details, height.saturating_sub(head));
+        let strip = columns.shown < model.snapshot.members.len() && height >= 5;
+        let head = 1 + u16::from(stagger) + u16::from(strip);
+        let room = height.saturating_sub(head);
+        let details = details(model, all, room);
+        let whole = devices(model, all, details, room);
+        let groups = match whole < all && room >= 4 {
+            true => groups::count(model).min(room / 3),
+            false => 0,
+        };
+        let devices = devices(model, all, details, room - groups);
         let first = (model.cursor.device.get() + 1).saturating_sub(usize::from(devices));
         MatrixShape {
             stagger,
+            strip,
             head,
+            groups,
             devices,
             first,
             details,
         }
+    }
+
+    /// Returns the row of the first device.
+    pub(super) fn first_row(&self) -> u16 {
+        self.head + self.groups
     }
 
     /// Returns the rows of one device.
@@ -188,12 +231,12 @@ impl MatrixShape {
 
     /// Returns the row after the devices.
     pub(super) fn end_row(&self) -> u16 {
-        self.head + self.devices * self.each()
+        self.first_row() + self.devices * self.each()
     }
 
     /// Returns the device in a row, if any.
     pub(super) fn device(&self, row: u16) -> Option<DeviceIndex> {
-        let at = row.checked_sub(self.head)? / self.each();
+        let at = row.checked_sub(self.first_row())? / self.each();
         let device = DeviceIndex::new(self.first + usize::from(at));
         (at < self.devices).then_some(device)
     }

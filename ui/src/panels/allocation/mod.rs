@@ -1,26 +1,28 @@
 //! The matrix: devices × members, with the load of each entry; also during editing.
 
 mod geometry;
+mod groups;
+mod names;
 mod precisions;
 mod side;
 mod words;
 
 use divisi_model::allocation::Cell;
 use divisi_model::ensemble::BatchSize;
-use divisi_runtime::device::DeviceIndex;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use ratatui::layout::{Position, Rect};
 
 use super::body::PanelBody;
-use super::frame::headed;
+use super::frame::{edges, finding, headed};
 use crate::layout::Panel;
 use crate::look::{Painter, Role, bar};
-use crate::model::Model;
+use crate::model::{MemberSigns, Model};
 use crate::text::format;
 use geometry::{DETAILS, DeviceDetail, MatrixColumns, MatrixShape, rows_needed};
 
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
-    least_width: 44,
+    least_width: geometry::least_width,
     height: |model, all| {
         let devices = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
         let least = devices.saturating_add(7).clamp(7, (all * 2 / 5).max(7));
@@ -32,14 +34,20 @@ pub(super) static PANEL: PanelBody = PanelBody {
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {
     let columns = MatrixColumns::new(model, painter.width().saturating_sub(2));
-    let shape = MatrixShape::new(model, columns, painter.height().saturating_sub(1));
+    let shape = MatrixShape::new(
+        model,
+        columns,
+        painter.height().saturating_sub(edges(model)),
+    );
     let note = note(model, columns, shape, painter.width().saturating_sub(21));
     let mut inside = headed(painter, Panel::Allocation, &note, model);
-    names(&mut inside, model, columns, shape.stagger);
+    names::draw(&mut inside, model, columns, shape);
+    groups::draw(&mut inside, model, shape, columns);
     for row in 0..shape.devices {
         let device = DeviceIndex::new(shape.first + usize::from(row));
-        let y = shape.head + row * shape.each();
+        let y = shape.first_row() + row * shape.each();
         device_row(&mut inside, y, device, model, columns);
+        graph(&mut inside, y, shape.each(), device, model, columns);
         for (i, detail) in DETAILS.iter().take(usize::from(shape.details)).enumerate() {
             let y = y + 1 + i as u16;
             detail_row(&mut inside, y, device, *detail, model, columns);
@@ -48,16 +56,45 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
             }
         }
     }
+    light_culprit(&mut inside, model, columns, shape);
     words::draw(&mut inside, shape.end_row(), model, columns);
     let row = model.cursor.device.get().saturating_sub(shape.first) as u16;
-    let at = shape.head + row * shape.each();
+    let at = shape.first_row() + row * shape.each();
     draw_error(&mut inside, at, model, columns);
+    draw_busiest(painter, model);
+}
+
+/// Names the device that limits the others, and the member that uses it most.
+fn draw_busiest(painter: &mut Painter<'_>, model: &Model) {
+    let shown = &model.snapshot;
+    let devices = DeviceIndex::enumerate(&shown.devices);
+    let there = devices.filter(|(_, device)| !device.lost && device.busy > 0.0);
+    let Some((at, device)) = there.max_by(|one, other| one.1.busy.total_cmp(&other.1.busy)) else {
+        return;
+    };
+    let busy = format::percent(device.busy);
+    let limit = format!("busiest: {} {} (1 s)", device.name, busy.trim());
+    let here = MemberIndex::enumerate(&shown.members).filter_map(|(member, view)| {
+        let entry = shown.entry(Cell { device: at, member })?;
+        Some((member, view, entry.load))
+    });
+    let most = here.max_by(|one, other| one.2.total_cmp(&other.2));
+    let Some((member, view, _)) = most.filter(|most| most.2 > 0.0) else {
+        return finding(painter, &[(&limit, Role::Dim)], model);
+    };
+    let name = format!("{} {}", model.signs.letter(member), view.name);
+    let pieces = [
+        (&limit[..], Role::Dim),
+        (", mostly ", Role::Dim),
+        (&name, MemberSigns::hue(member)),
+    ];
+    finding(painter, &pieces, model);
 }
 
 /// Returns the entry at a place of the screen, for the panel in `area`.
 pub(crate) fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
     let columns = MatrixColumns::new(model, area.width.saturating_sub(2));
-    let shape = MatrixShape::new(model, columns, area.height.saturating_sub(1));
+    let shape = MatrixShape::new(model, columns, area.height.saturating_sub(edges(model)));
     let device = shape.device(at.y.checked_sub(area.y + 1)?)?;
     let x = at.x.checked_sub(area.x + 1)?;
     let member = columns.member(x)?;
@@ -90,26 +127,65 @@ fn note(model: &Model, columns: MatrixColumns, shape: MatrixShape, room: u16) ->
     }
 }
 
-fn names(inside: &mut Painter<'_>, model: &Model, columns: MatrixColumns, stagger: bool) {
-    for member in columns.members() {
-        let Some(view) = model.snapshot.member(member) else {
-            continue;
-        };
-        let odd = (member.get() - columns.first) % 2 == 1;
-        let (y, room) = match stagger {
-            true => (u16::from(!odd), columns.cell * 2 - 1),
-            false => (0, columns.cell - 1),
-        };
-        let end = columns.end(member);
-        let name = format::fit_name(&view.name, room.min(end));
-        let role = if model.cursor.member == member && selecting(model) {
-            Role::Strong
-        } else {
-            Role::Dim
-        };
-        inside.text_right(end, y, &name, role);
+/// Draws the load of a device over the last seconds, in all rows of the device or below its
+/// figures.
+fn graph(
+    inside: &mut Painter<'_>,
+    y: u16,
+    rows: u16,
+    device: DeviceIndex,
+    model: &Model,
+    columns: MatrixColumns,
+) {
+    let is_gpu = model
+        .snapshot
+        .device(device)
+        .is_some_and(|view| view.gpu.is_some());
+    let (start, width, height) = match columns.graph {
+        // Below the figures of the device, unless the gauges of a GPU are there.
+        0 if is_gpu => return,
+        0 => (
+            columns.side_start() + 2,
+            columns.side.width().saturating_sub(2),
+            rows - 1,
+        ),
+        width => (columns.graph_start(), width, rows),
+    };
+    let busy = model.trends.busy(device);
+    let shown = busy.len().min(usize::from(width));
+    let first = (start + width).saturating_sub(shown as u16);
+    for (x, share) in (first..).zip(&busy[busy.len() - shown..]) {
+        let share = f64::from(*share);
+        inside.column(x, y + rows - 1, height, share, Role::for_load(share));
     }
-    side::names(inside, u16::from(stagger), columns);
+}
+
+/// Dims all rows and columns but those of an incident's culprit.
+fn light_culprit(
+    inside: &mut Painter<'_>,
+    model: &Model,
+    columns: MatrixColumns,
+    shape: MatrixShape,
+) {
+    let Some(culprit) = model.culprit().filter(|_| model.edit.is_none()) else {
+        return;
+    };
+    for row in 0..shape.devices {
+        let device = DeviceIndex::new(shape.first + usize::from(row));
+        let y = shape.first_row() + row * shape.each();
+        if !culprit.has(device, None) {
+            let width = inside.width();
+            (y..y + shape.each()).for_each(|y| inside.restyle(0, y, width, Role::Dim));
+            continue;
+        }
+        if culprit.device.is_some() {
+            inside.restyle(0, y, columns.label.saturating_sub(1), Role::Bad);
+        }
+        for member in columns.members().filter(|m| !culprit.has(device, Some(*m))) {
+            let x = columns.end(member).saturating_sub(columns.cell);
+            (y..y + shape.each()).for_each(|y| inside.restyle(x, y, columns.cell, Role::Dim));
+        }
+    }
 }
 
 /// Returns whether the cursor has a meaning and is shown.
@@ -145,7 +221,10 @@ fn draw_entry(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, colum
     let load = model.snapshot.entry(cell).map_or(0.0, |v| v.load);
     let running = model.snapshot.matrix.get(cell).is_some();
     if running && model.edit.is_none() {
-        let role = if load < 0.02 { Role::Dim } else { Role::Accent };
+        let role = match load < 0.02 {
+            true => Role::Dim,
+            false => MemberSigns::hue(cell.member),
+        };
         // Zero has no bar; a small value above zero stays visible.
         let glyph = if load > 0.0 {
             bar(load.max(0.125))

@@ -7,7 +7,7 @@ mod last;
 
 use divisi_session::DoorView;
 
-use super::body::{PanelBody, height_for};
+use super::body::{PanelBody, PanelNews, height_for};
 use super::callers::CallerRows;
 use super::frame::headed;
 use super::keys;
@@ -30,8 +30,21 @@ const ROOMY: u16 = 10;
 pub(super) static PANEL: PanelBody = PanelBody {
     height: |model, _| height_for(rows_needed(model), 10),
     scroll_end: |model, _, _| callers_count(model).saturating_sub(1),
+    news,
     ..PanelBody::new(draw)
 };
+
+/// Returns the number of callers.
+fn news(model: &Model) -> PanelNews {
+    let door = model.snapshot.door.as_ref();
+    match door.filter(|door| door.is_open()) {
+        None => PanelNews::quiet("not listening"),
+        Some(_) => match callers_count(model) {
+            0 => PanelNews::quiet("none"),
+            callers => PanelNews::open(callers.to_string()),
+        },
+    }
+}
 
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {

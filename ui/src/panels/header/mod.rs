@@ -24,11 +24,21 @@ pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     if painter.height() < 2 {
         return line(painter, 0, &only(model, width));
     }
-    let (mut first, mut second) = (first(model, width), beside(model, width));
+    let settings = settings(model);
+    let taken_by_settings = taken(&alone(settings.main.clone()));
+    let (mut first, mut second) = (first(model, width), Vec::new());
+    let (faults, others) = troubles(model);
+    second.extend(alone(faults));
+    second.extend(alone(settings.main));
+    second.extend(beside(
+        model,
+        others,
+        width.saturating_sub(taken_by_settings),
+    ));
     place_objective(model, &mut first, &mut second, width);
     line(painter, 0, &first);
     door::add(&mut second, model, width);
-    second.extend(alone(settings(model)));
+    second.extend(alone(settings.further));
     let hang_up = model
         .hang_up()
         .map(|hang_up| (hang_up.hint().to_owned(), Role::Dim));
@@ -47,7 +57,9 @@ fn only(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let mut groups = vec![vec![(name, role)]];
     groups.extend(unprotected);
     groups.extend(alone([simulated(model), health(model), rate(model)]));
-    groups.extend(beside(model, 0));
+    let (faults, others) = troubles(model);
+    groups.extend(alone(faults));
+    groups.extend(beside(model, others, 0));
     groups
 }
 
@@ -95,15 +107,14 @@ fn place_objective(
     }
 }
 
-/// Returns the groups on other events: lost requests, a disturbed host, editing rights, probation, recording, and
-/// warnings.
-fn beside(model: &Model, width: u16) -> Vec<HeaderGroup> {
-    let (mut pieces, others) = troubles(model);
-    pieces.extend(signs::host(model));
+/// Returns the groups on other events: a disturbed host, editing rights, probation, recording, and
+/// other `warnings`.
+fn beside(model: &Model, warnings: Vec<HeaderPiece>, width: u16) -> Vec<HeaderGroup> {
+    let mut pieces: Vec<HeaderPiece> = signs::host(model).into_iter().collect();
     pieces.extend(signs::access(model));
     let before = taken(&alone(pieces.iter().cloned()));
     pieces.extend(signs::signs(model, (width + 1).saturating_sub(before)));
-    pieces.extend(others);
+    pieces.extend(warnings);
     alone(pieces)
 }
 
@@ -228,7 +239,14 @@ fn waiting(shown: &Snapshot) -> Option<HeaderPiece> {
     })
 }
 
-fn settings(model: &Model) -> Vec<HeaderPiece> {
+/// The settings in words.
+struct HeaderSettings {
+    /// Policy and load, which every width shows.
+    main: [HeaderPiece; 2],
+    further: [HeaderPiece; 4],
+}
+
+fn settings(model: &Model) -> HeaderSettings {
     let shown = &model.snapshot;
     let load = match load_words(&shown.load) {
         Some(load) if shown.load.resting => format!("load {load} paused for the search"),
@@ -241,17 +259,19 @@ fn settings(model: &Model) -> Vec<HeaderPiece> {
         let text = text.trim().replace('%', " %");
         format!("{name} {text} so far")
     });
-    vec![
-        (format!("policy {}", status::policy(shown)), Role::Text),
-        (precision(model), Role::Text),
-        (load, Role::Text),
-        (layout(model), Role::Dim),
-        (quality.unwrap_or_default(), Role::Text),
-        (
-            format!("{} answered", format::grouped(shown.counters.answered)),
-            Role::Dim,
-        ),
-    ]
+    let answered = format!("{} answered", format::grouped(shown.counters.answered));
+    HeaderSettings {
+        main: [
+            (format!("policy {}", status::policy(shown)), Role::Text),
+            (load, Role::Text),
+        ],
+        further: [
+            (precision(model), Role::Text),
+            (layout(model), Role::Dim),
+            (quality.unwrap_or_default(), Role::Text),
+            (answered, Role::Dim),
+        ],
+    }
 }
 
 /// Returns the precision of GPUs, if there are any.

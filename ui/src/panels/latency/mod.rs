@@ -8,7 +8,7 @@ mod table;
 use divisi_session::{Distribution, LatencyView};
 
 use super::body::PanelBody;
-use super::frame::headed;
+use super::frame::{finding, headed};
 use super::keys;
 use crate::commands::LOAD;
 use crate::layout::Panel;
@@ -40,6 +40,10 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
     let height = inside.height().saturating_sub(y);
     let mut area = inside.part(0, y, u16::MAX, height);
     histograms(&mut area, model, now, &name, before);
+    if let Some(largest) = split::largest(&now.split) {
+        let text = format!("{largest} of the mean ({name})");
+        finding(painter, &[(&text, Role::Dim)], model);
+    }
 }
 
 /// Returns the distribution to draw as bars, and its name: the latest answers, else all since the

@@ -74,6 +74,15 @@ fn names(name: &str, width: u16) -> [String; 2] {
     }
 }
 
+/// Returns the largest part with its share of the mean: `mostly queueing: 62 %`.
+pub(super) fn largest(split: &SplitMeans) -> Option<String> {
+    let parts = parts(split);
+    let all = total(&parts);
+    let largest = parts.iter().max_by(|a, b| a.micros.total_cmp(&b.micros))?;
+    let share = format::percent(largest.micros / all);
+    (all > 0.0).then(|| format!("mostly {}: {}", largest.name, share.trim()))
+}
+
 fn total(parts: &[SplitPart]) -> f64 {
     parts.iter().map(|p| p.micros).sum()
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use divisi_session::{CatalogueView, ModelKind};
 
-use super::body::{PanelBody, height_for};
+use super::body::{PanelBody, PanelNews, height_for};
 use super::columns::{figures, heads as figure_heads};
 use super::frame::{headed, hidden, inner, note_with_hidden, note_with_windows};
 use crate::layout::Panel;
@@ -29,14 +29,23 @@ const WINDOWS: &str = "rates of 1 s, latencies of 10 s, counts since the start";
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
     height: |model, _| height_for(rows_needed(model), 6),
+    news,
     ..PanelBody::new(draw)
 };
+
+/// Returns the number of models. A single one is in the header.
+fn news(model: &Model) -> PanelNews {
+    match model.snapshot.models.len() {
+        few @ 0..2 => PanelNews::quiet(few.to_string()),
+        many => PanelNews::open(many.to_string()),
+    }
+}
 
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {
     let view = model.snapshot.models.get(cursor(model));
     let asked = AskedModel::for_model(model, view);
-    let (width, height) = inner(painter);
+    let (width, height) = inner(painter, model);
     let widths = ModelWidths::for_models(&model.snapshot.models, width);
     let words = ModelWords::for_model(model, view, width, widths.reason(width));
     let said = words_rows(model, &words, height);

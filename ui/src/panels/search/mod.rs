@@ -5,7 +5,7 @@ mod facts;
 
 use divisi_session::{SearchState, SearchView};
 
-use super::body::PanelBody;
+use super::body::{PanelBody, PanelNews};
 use super::frame::headed;
 use super::keys;
 use crate::commands::{APPLY_BEST, CANCEL, PAUSE, SEARCH};
@@ -17,15 +17,32 @@ use changes::Heat;
 
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
-    least_width: 28,
+    least_width: |_| 28,
     height: |_, all| (7, all),
     scroll_end: |model, _, _| {
         let search = model.snapshot.search.as_ref();
         search.map_or(0, |s| s.progress.accepted.len().saturating_sub(1))
     },
     is_from_end: true,
+    news,
     ..PanelBody::new(draw)
 };
+
+/// Returns the state of the search. A finished search whose best matrix runs has nothing to add.
+fn news(model: &Model) -> PanelNews {
+    let Some(search) = &model.snapshot.search else {
+        return PanelNews::quiet("none");
+    };
+    let best = search.progress.best.as_ref();
+    let is_running = best.is_some_and(|best| *best == model.snapshot.matrix);
+    match &search.state {
+        SearchState::Running => PanelNews::open("running"),
+        SearchState::Paused => PanelNews::open("paused"),
+        SearchState::Finished | SearchState::Cancelled if is_running => PanelNews::quiet("done"),
+        SearchState::Finished | SearchState::Cancelled => PanelNews::open("done"),
+        SearchState::Failed(_) => PanelNews::open("failed"),
+    }
+}
 
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {

@@ -6,7 +6,7 @@ mod rails;
 
 use divisi_engine::serving::{GraphStep, StepGraph};
 
-use super::body::{PanelBody, height_for};
+use super::body::{PanelBody, PanelNews, height_for};
 use super::columns::{figures, heads as figure_heads};
 use super::frame::{headed, hidden, note_with_hidden, note_with_windows};
 use crate::layout::Panel;
@@ -36,12 +36,22 @@ enum StepRow<'a> {
 
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
-    least_width: 44,
+    least_width: |_| 44,
     // The title, the headings, and a blank row.
     height: |model, _| height_for(row_count(model) + 3, 6),
     scroll_end: |model, _, rows| row_count(model).saturating_sub(rows.saturating_sub(1)),
+    news,
     ..PanelBody::new(draw)
 };
+
+/// Returns the number of steps. An ensemble's graph has no more than its members.
+fn news(model: &Model) -> PanelNews {
+    let count = row_count(model).to_string();
+    match model.snapshot.pipeline {
+        true => PanelNews::open(count),
+        false => PanelNews::quiet(count),
+    }
+}
 
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {

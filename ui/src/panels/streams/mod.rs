@@ -10,12 +10,13 @@ pub(crate) use rows::StreamRow;
 pub(crate) use view::StreamsView;
 
 use divisi_model::trace::Span;
+use divisi_runtime::device::MemberIndex;
 
 use super::body::{PanelBody, height_for};
 use super::frame::framed;
 use crate::layout::Panel;
 use crate::look::{EIGHTHS, Painter, Role};
-use crate::model::Model;
+use crate::model::{MemberSigns, Model};
 use crate::text::format;
 use crate::view::RowOrder;
 use crate::view::timeline::{Canvas, RowKey, RowSum};
@@ -23,7 +24,7 @@ use rows::RowPlan;
 
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
-    least_width: 44,
+    least_width: |_| 44,
     height: |model, all| {
         let (least, rows) = height_for(rows_needed(model) + 2, 6);
         (rows.clamp(least, (all * 2 / 5).max(least)), rows)
@@ -42,6 +43,7 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
     let request = of_request(model, &view);
     for (y, (row, name)) in rows.take(view.room).enumerate() {
         draw_row(&mut inside, y as u16, name, row, &picture, &view);
+        light_culprit(&mut inside, y as u16, row, &view, model);
         draw_request(&mut inside, y as u16, row, &request, &view);
         draw_choice(&mut inside, y as u16, row, &view, model);
     }
@@ -101,25 +103,43 @@ fn draw_row(
     view: &StreamsView,
 ) {
     match row.key {
-        RowKey::Lane { .. } => {
-            inside.text(0, y, name, Role::Text);
-            draw_lane(inside, y, row.at, picture, view);
+        RowKey::Lane { member, .. } => {
+            draw_name(inside, y, name, member);
+            draw_lane(inside, y, row.at, picture, view, MemberSigns::hue(member));
         }
         RowKey::Sum { sum, .. } => {
             inside.text(0, y, name, Role::Dim);
             for x in 0..view.window.cells {
                 let share = picture.share(row.at, x);
-                draw_share(inside, view.label + x as u16, y, share, sum);
+                let role = sum_role(sum, picture.leader(row.at, x));
+                draw_share(inside, view.label + x as u16, y, share, role);
             }
         }
     }
 }
 
-fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view: &StreamsView) {
+/// Draws the name of a lane, with the member's part in its hue.
+fn draw_name(inside: &mut Painter<'_>, y: u16, name: &str, member: MemberIndex) {
+    let (device, rest) = name.split_once(' ').unwrap_or(("", name));
+    let x = match device {
+        "" => 0,
+        device => inside.pieces(0, y, &[(device, Role::Text), (" ", Role::Text)]),
+    };
+    inside.text(x, y, rest, MemberSigns::hue(member));
+}
+
+fn draw_lane(
+    inside: &mut Painter<'_>,
+    y: u16,
+    at: usize,
+    picture: &Canvas,
+    view: &StreamsView,
+    hue: Role,
+) {
     let ascii = inside.is_ascii();
     for x in 0..view.window.cells {
         let mark = picture.mark(at, x);
-        let Some((sign, role)) = spans::cell_sign(mark, ascii) else {
+        let Some((sign, role)) = spans::cell_sign(mark, hue, ascii) else {
             continue;
         };
         let column = view.label + x as u16;
@@ -130,16 +150,44 @@ fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view
     }
 }
 
+/// Returns the role of a sum's cell: computing has the hue of the member that computed most.
+fn sum_role(sum: RowSum, leader: MemberIndex) -> Role {
+    match sum {
+        RowSum::Compute => MemberSigns::hue(leader),
+        RowSum::ToDevice => Role::Copy,
+        RowSum::FromDevice => Role::CopyOut,
+    }
+}
+
+/// Dims a row that does not belong to an incident's culprit, and marks one that does.
+fn light_culprit(
+    inside: &mut Painter<'_>,
+    y: u16,
+    row: &StreamRow,
+    view: &StreamsView,
+    model: &Model,
+) {
+    let Some(culprit) = model.culprit() else {
+        return;
+    };
+    let (device, member) = match row.key {
+        RowKey::Lane { device, member, .. } => (device, Some(member)),
+        RowKey::Sum { device, .. } => (device, None),
+    };
+    match culprit.has(device, member) {
+        true => inside.restyle(0, y, view.label.saturating_sub(1), Role::Bad),
+        false => {
+            let width = inside.width();
+            inside.restyle(0, y, width, Role::Dim);
+        }
+    }
+}
+
 /// Draws a bar as high as the share of the time. Copies are short but stay visible.
-fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, sum: RowSum) {
+fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, role: Role) {
     if share <= 0.0 {
         return;
     }
-    let role = match sum {
-        RowSum::Compute => Role::Dim,
-        RowSum::ToDevice => Role::Copy,
-        RowSum::FromDevice => Role::CopyOut,
-    };
     let eighths = (share.min(1.0) * 8.0).round().max(1.0) as usize;
     inside.sign(x, y, EIGHTHS[eighths], role);
 }

@@ -46,7 +46,7 @@ enum LaneDetail {
     All,
     /// Workers without sums.
     Workers,
-    /// The sum if lanes run in parallel, else workers.
+    /// Only the sum.
     Folded,
 }
 
@@ -62,8 +62,9 @@ impl RowPlan {
         if all.rows.len() <= room {
             return all;
         }
-        if !model.snapshot.devices.iter().any(|d| d.side_by_side) {
-            return RowPlan::for_devices(model, devices.map(|d| (d, LaneDetail::Workers)));
+        let workers = RowPlan::for_devices(model, devices.map(|d| (d, LaneDetail::Workers)));
+        if workers.rows.len() <= room && !model.snapshot.devices.iter().any(|d| d.side_by_side) {
+            return workers;
         }
         RowPlan::folded(model, room)
     }
@@ -73,8 +74,13 @@ impl RowPlan {
     fn folded(model: &Model, room: usize) -> Self {
         let cursor = model.cursor.device;
         let others = DeviceIndex::all(model.snapshot.devices.len()).filter(|d| *d != cursor);
-        let mut plan = RowPlan::for_devices(model, std::iter::once((cursor, LaneDetail::All)));
         let mut left = others.clone().count();
+        let open = RowPlan::for_devices(model, std::iter::once((cursor, LaneDetail::All)));
+        // Every device is represented, if there is a row for each.
+        let mut plan = match open.rows.len() + left <= room || left >= room {
+            true => open,
+            false => RowPlan::for_devices(model, std::iter::once((cursor, LaneDetail::Folded))),
+        };
         for device in others {
             left -= 1;
             let open = RowPlan::for_devices(model, std::iter::once((device, LaneDetail::All)));
@@ -110,7 +116,7 @@ impl RowPlan {
             return;
         };
         let before = self.rows.len();
-        if detail != LaneDetail::Folded || !view.side_by_side {
+        if detail != LaneDetail::Folded {
             let workers = model.snapshot.matrix.workers();
             for (cell, size) in workers.filter(|w| w.0.device == device) {
                 self.worker(model, device, cell.member, size);
@@ -122,7 +128,7 @@ impl RowPlan {
                 device,
                 &[RowSum::Compute, RowSum::ToDevice, RowSum::FromDevice],
             ),
-            (LaneDetail::Folded, true) => self.sums(device, &[RowSum::Compute]),
+            (LaneDetail::Folded, _) => self.sums(device, &[RowSum::Compute]),
             (LaneDetail::All, false) if several => self.sums(device, &[RowSum::Compute]),
             _ => {}
         }
@@ -168,10 +174,11 @@ pub(super) fn label(model: &Model, row: &StreamRow, short: bool) -> String {
         RowKey::Lane {
             device: d, member, ..
         } => {
+            let letter = model.signs.letter(member);
             let member = model.snapshot.member(member);
             let member = member.map_or("", |m| m.name.as_str());
             let sign = if row.side_by_side { '·' } else { '/' };
-            format!("{} {member}{sign}{}", device(d), row.size)
+            format!("{} {letter} {member}{sign}{}", device(d), row.size)
         }
     }
 }

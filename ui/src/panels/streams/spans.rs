@@ -21,15 +21,17 @@ fn step_sign(kind: SpanKind) -> (&'static str, Role) {
     }
 }
 
-/// Returns the sign and the role of a cell. If batches are shorter than a cell, the height of its
-/// sign is the share of computing; ASCII signs have no heights.
-pub(super) fn cell_sign(mark: CellMark, ascii: bool) -> Option<(&'static str, Role)> {
+/// Every other batch is a little lower, to distinguish neighbours.
+const OTHER: &str = "▇";
+
+/// Returns the sign and the role of a cell; computing has the member's `hue`. If batches are shorter
+/// than a cell, the height of its sign is the share of computing; ASCII signs have no heights.
+pub(super) fn cell_sign(mark: CellMark, hue: Role, ascii: bool) -> Option<(&'static str, Role)> {
     let (sign, role) = step_sign(mark.kind?);
     match (role, mark.eighths) {
-        (Role::Compute, Some(eighths)) if !ascii => {
-            Some((EIGHTHS[usize::from(eighths)], Role::Compute))
-        }
-        (Role::Compute, _) if mark.other => Some((sign, Role::ComputeOther)),
+        (Role::Compute, Some(eighths)) if !ascii => Some((EIGHTHS[usize::from(eighths)], hue)),
+        (Role::Compute, _) if mark.other => Some((OTHER, hue)),
+        (Role::Compute, _) => Some((sign, hue)),
         _ => Some((sign, role)),
     }
 }

@@ -7,7 +7,7 @@ mod policies;
 
 use divisi_session::{JobView, ScalingView};
 
-use super::body::{PanelBody, height_for};
+use super::body::{PanelBody, PanelNews, height_for};
 use super::frame::{headed, hidden, inner, note_with_hidden};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -21,12 +21,21 @@ type TaskLine = Vec<(String, Role)>;
 pub(super) static PANEL: PanelBody = PanelBody {
     height: |model, _| height_for(rows_in(model, model.area.width.saturating_sub(2)) + 1, 8),
     scroll_end: |model, columns, rows| rows_in(model, columns).saturating_sub(rows),
+    news,
     ..PanelBody::new(draw)
 };
 
+/// Returns the policy that decides.
+fn news(model: &Model) -> PanelNews {
+    match &model.snapshot.scaling {
+        Some(scaling) => PanelNews::open(&scaling.policy[..]),
+        None => PanelNews::quiet("none"),
+    }
+}
+
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {
-    let (width, height) = inner(painter);
+    let (width, height) = inner(painter, model);
     let lines = lines(model, width);
     let room = usize::from(height);
     let first = model

@@ -123,13 +123,14 @@ fn draw_members(inside: &mut Painter<'_>, y: u16, rows: u16, above: &Curve, mode
     let columns = above.columns();
     for (row, member) in members.iter().take(usize::from(rows)).enumerate() {
         let y = y + row as u16;
-        inside.text(0, y, &format::fit_name(&member.name, label), Role::Dim);
+        let hue = Role::for_member(row);
+        inside.text(0, y, &format::fit_name(&member.name, label), hue);
         let rate = format::short(member.samples_per_s);
         inside.text_right(label + RATE, y, &rate, Role::Text);
         let series: Vec<f64> = member.series.iter().map(|v| f64::from(*v)).collect();
         let mut dots = Dots::new(columns.len() as u16, 1);
         let shares = above.aligned(&series);
         dots.curve(shares.map(|v| v.map(|v| (v - least) / scale)));
-        dots.draw(inside, columns.start, y, Role::Accent);
+        dots.draw(inside, columns.start, y, hue);
     }
 }

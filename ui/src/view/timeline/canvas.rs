@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use divisi_model::trace::SpanKind;
+use divisi_runtime::device::MemberIndex;
 
 use super::grid::{TimeWindow, TimelineRows};
 use super::history::{PackedSpan, SpanHistory, nanos};
@@ -55,6 +56,33 @@ impl Cover {
     }
 }
 
+/// The member that probably computed most in a cell, by a majority vote in one pass (Boyer and
+/// Moore, 1981). It is exact if a member has more than half of the time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Leader {
+    member: MemberIndex,
+    lead: f32,
+}
+
+impl Leader {
+    pub(super) fn vote(&mut self, member: MemberIndex, part: f32) {
+        if self.member == member {
+            self.lead += part;
+        } else if self.lead >= part {
+            self.lead -= part;
+        } else {
+            *self = Leader {
+                member,
+                lead: part - self.lead,
+            };
+        }
+    }
+
+    pub(super) fn member(self) -> MemberIndex {
+        self.member
+    }
+}
+
 /// A batch that is long enough to show its size.
 #[derive(Clone, Copy, Debug)]
 struct Label {
@@ -75,6 +103,8 @@ pub struct Canvas {
     latest: u64,
     cover: Vec<Cover>,
     shares: Vec<f32>,
+    /// The member that leads in each cell of the sums.
+    leaders: Vec<Leader>,
     unions: Vec<Union>,
     labels: VecDeque<Label>,
     /// Digits of labels, by row and place in the window.
@@ -95,6 +125,7 @@ impl Canvas {
             latest: 0,
             cover: vec![Cover::default(); lanes],
             shares: vec![0.0; rows.sums() * window.cells],
+            leaders: vec![Leader::default(); rows.sums() * window.cells],
             unions: vec![Union::default(); rows.sums()],
             labels: VecDeque::new(),
             digits: vec![0; lanes],
@@ -147,6 +178,7 @@ impl Canvas {
             }
             for row in 0..self.rows.sums() {
                 self.shares[row * window.cells + column] = 0.0;
+                self.leaders[row * window.cells + column] = Leader::default();
             }
         }
         let start = nanos(window.from());
@@ -166,10 +198,13 @@ impl Canvas {
         }
         let (window, cells) = (self.window, self.window.cells);
         if let Some(row) = self.rows.summed(span.kind(), span.device()) {
-            let (start, shares) = (row * window.cells, &mut self.shares);
+            let start = row * window.cells;
+            let (shares, leaders) = (&mut self.shares, &mut self.leaders);
             self.unions[row].add(span.start, span.end, |from, to| {
                 window.cover(from, to, |cell, part| {
-                    shares[start + column(cell, cells)] += part;
+                    let at = start + column(cell, cells);
+                    shares[at] += part;
+                    leaders[at].vote(span.member(), part);
                 });
             });
         }
@@ -265,6 +300,15 @@ impl Canvas {
         let at = row * self.window.cells + column;
         let share = self.shares[at] + self.running.share(at);
         f64::from(share.min(1.0))
+    }
+
+    /// Returns the member that computed most in a sum's cell, counted from the window's first.
+    pub fn leader(&self, row: usize, cell: usize) -> MemberIndex {
+        let column = self.column(self.window.first + cell as i64);
+        let at = row * self.window.cells + column;
+        let running = self.running.leader(at);
+        let longer = running.filter(|_| self.running.share(at) > self.shares[at]);
+        longer.unwrap_or_else(|| self.leaders[at].member())
     }
 }
 

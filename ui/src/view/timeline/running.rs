@@ -3,7 +3,9 @@
 //! A span is recorded when its batch ends. Without the running batches, a device would look idle
 //! since its last finished batch, however busy it is.
 
-use super::canvas::{Union, column};
+use divisi_runtime::device::MemberIndex;
+
+use super::canvas::{Leader, Union, column};
 use super::grid::{TimeWindow, TimelineRows};
 use super::history::PackedSpan;
 
@@ -23,6 +25,7 @@ pub(super) struct RunningCell {
 pub(super) struct RunningCover {
     lanes: Vec<RunningCell>,
     shares: Vec<f32>,
+    leaders: Vec<Leader>,
 }
 
 impl RunningCover {
@@ -40,6 +43,7 @@ impl RunningCover {
         let mut cover = RunningCover {
             lanes: vec![RunningCell::default(); rows.lanes() * window.cells],
             shares: vec![0.0; rows.sums() * window.cells],
+            leaders: vec![Leader::default(); rows.sums() * window.cells],
         };
         let mut unions = unions.to_vec();
         let met = spans.iter().filter(|s| window.meets(s.start, s.end));
@@ -73,10 +77,12 @@ impl RunningCover {
         let Some(row) = rows.summed(span.kind(), span.device()) else {
             return;
         };
-        let shares = &mut self.shares;
+        let (shares, leaders) = (&mut self.shares, &mut self.leaders);
         unions[row].add(span.start, span.end, |from, to| {
             window.cover(from, to, |cell, part| {
-                shares[row * window.cells + column(cell, window.cells)] += part;
+                let at = row * window.cells + column(cell, window.cells);
+                shares[at] += part;
+                leaders[at].vote(span.member(), part);
             });
         });
     }
@@ -84,6 +90,11 @@ impl RunningCover {
     /// Returns the cell at a place of the lanes' rows.
     pub(super) fn lane(&self, at: usize) -> RunningCell {
         self.lanes.get(at).copied().unwrap_or_default()
+    }
+
+    /// Returns the member that leads in a cell of the sums' rows, or `None` without running batches.
+    pub(super) fn leader(&self, at: usize) -> Option<MemberIndex> {
+        self.leaders.get(at).map(|leader| leader.member())
     }
 
     /// Returns the share of the cell at a place of the sums' rows.

@@ -1,0 +1,61 @@
+//! The commands that help against an incident.
+
+use divisi_model::allocation::{Difference, EntryChange, WorkerChange};
+use divisi_session::Snapshot;
+
+use super::Remedy;
+use crate::commands as c;
+use crate::layout::Panel;
+
+/// A change that is not older than this may be the cause of an incident.
+const RECENT: std::time::Duration = std::time::Duration::from_secs(120);
+
+/// Returns the proposed move, if there is one.
+pub(super) fn proposal(shown: &Snapshot) -> Option<Remedy> {
+    let proposal = shown.proposal.as_ref()?;
+    let difference = Difference::between(&shown.matrix, &proposal.matrix);
+    let starts = difference.changed().find(|entry| {
+        let starts = matches!(
+            entry.change,
+            WorkerChange::Start(_) | WorkerChange::Resize { .. }
+        );
+        starts && entry.cell.member == proposal.cell.member
+    });
+    let frame = shown.matrix.frame();
+    let member = frame.member(proposal.cell.member).unwrap_or("the member");
+    let place = |entry: &EntryChange| frame.device(entry.cell.device).unwrap_or("").to_owned();
+    let words = match starts.map(place) {
+        Some(device) => format!("move {member} to {device}"),
+        None => format!("relieve {member}"),
+    };
+    Some(Remedy::new(&c::APPLY_PROPOSAL, words))
+}
+
+/// Returns the undo of the last change, if it is recent.
+pub(super) fn undo(shown: &Snapshot) -> Option<Remedy> {
+    let mark = shown.marks.last().filter(|_| shown.can_undo)?;
+    let age = shown.now.saturating_sub(mark.at);
+    let words = format!("undo: {}", mark.text);
+    (age <= RECENT).then(|| Remedy::new(&c::UNDO, words))
+}
+
+/// Returns the change of the built-in load, if it runs.
+pub(super) fn load(shown: &Snapshot) -> Option<Remedy> {
+    let runs = shown.load.pattern.is_some();
+    runs.then(|| Remedy::new(&c::LOAD, "lower the built-in load"))
+}
+
+/// Returns a search for a faster allocation.
+pub(super) fn search() -> Remedy {
+    Remedy::new(&c::SEARCH, "search a faster allocation")
+}
+
+/// Returns a change of the allocation by hand.
+pub(super) fn edit(words: &str) -> Remedy {
+    Remedy::new(&c::EDIT, words)
+}
+
+/// Returns a look at a panel.
+pub(super) fn look(panel: Panel, words: &str) -> Remedy {
+    Remedy::new(c::focus(panel), words)
+}

@@ -1,0 +1,65 @@
+//! The row of panels that are not open: folded ones first, each with its key and a word on its
+//! contents.
+
+use std::ops::Range;
+
+use super::{areas, body};
+use crate::layout::Panel;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+
+/// A closed panel in the row.
+struct Tab {
+    panel: Panel,
+    text: String,
+    /// Whether it has news.
+    is_open: bool,
+    columns: Range<u16>,
+}
+
+/// Draws the row.
+pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
+    for tab in tabs(model, painter.width()) {
+        let x = tab.columns.start;
+        let role = if tab.is_open { Role::Text } else { Role::Dim };
+        let x = painter.pieces(x, 0, &[("▸ ", Role::Dim)]);
+        let key = tab.panel.sign().to_string();
+        painter.pieces(x, 0, &[(&key, Role::Accent), (&tab.text, role)]);
+    }
+}
+
+/// Returns the panel at a column of the row.
+pub(crate) fn panel_at(model: &Model, width: u16, x: u16) -> Option<Panel> {
+    let mut tabs = tabs(model, width).into_iter();
+    tabs.find(|tab| tab.columns.contains(&x))
+        .map(|tab| tab.panel)
+}
+
+/// Returns the tabs that fit: the layout's folded panels, then the others.
+fn tabs(model: &Model, width: u16) -> Vec<Tab> {
+    let open = areas::open_panels(model);
+    let closed = Panel::ALL.into_iter().filter(|panel| !open.contains(panel));
+    let mut closed: Vec<Panel> = closed.collect();
+    closed.sort_by_key(|panel| !model.arrangement.shows(*panel));
+    let mut tabs = Vec::new();
+    let mut x = 1;
+    for panel in closed {
+        let news = (body(panel).news)(model);
+        let text = match news.words.as_str() {
+            "" => format!(" {}", panel.name()),
+            words => format!(" {} ({words})", panel.name()),
+        };
+        let end = x + 3 + format::width(&text);
+        if end <= width {
+            tabs.push(Tab {
+                panel,
+                text,
+                is_open: !news.is_quiet,
+                columns: x..end,
+            });
+            x = end + 2;
+        }
+    }
+    tabs
+}
