@@ -30,11 +30,11 @@ fn without_room_the_device_of_the_cursor_comes_first() {
         let title = lines.iter().position(|l| l.contains("3 streams")).unwrap();
         lines[title + 1].to_owned()
     };
-    assert!(first(&bench).contains("v100:0 resnet50·1"));
+    assert!(first(&bench).contains("v100:0 r resnet50·1"));
     bench.keys("]");
-    assert!(first(&bench).contains("v100:1 resnet101·1"));
+    assert!(first(&bench).contains("v100:1 R resnet101·1"));
     bench.keys("[[");
-    assert!(first(&bench).contains("v100:3 resnet152·1"));
+    assert!(first(&bench).contains("v100:3 e resnet152·1"));
 }
 
 #[test]

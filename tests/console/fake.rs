@@ -276,6 +276,11 @@ impl Bench {
     }
 
     /// The screen as text, with a rule so that what is at the ends of lines shows.
+    /// The screen without the sides of frames.
+    pub fn plain(&self) -> String {
+        self.text().replace(['│', '┃'], " ")
+    }
+
     pub fn text(&self) -> String {
         let buffer = self.buffer();
         let rows = buffer.content.chunks(usize::from(self.size.0));

@@ -18,7 +18,7 @@ const COLOURED: TerminalLook = TerminalLook {
 
 /// The lines of the screen as signs.
 fn lines(bench: &Bench) -> Vec<Vec<char>> {
-    bench.text().lines().map(|l| l.chars().collect()).collect()
+    bench.plain().lines().map(|l| l.chars().collect()).collect()
 }
 
 fn line_with<'a>(screen: &'a str, text: &str) -> &'a str {
@@ -28,7 +28,7 @@ fn line_with<'a>(screen: &'a str, text: &str) -> &'a str {
 
 /// The style of the first cell of `text`.
 fn role_of(bench: &Bench, text: &str) -> ratatui::style::Style {
-    let screen = bench.text();
+    let screen = bench.plain();
     let (y, line) = screen
         .lines()
         .enumerate()
@@ -64,7 +64,7 @@ fn the_header_is_of_the_last_seconds_and_says_so() {
     for (width, height) in [(80, 24), (160, 50)] {
         let mut bench = Bench::new(width, height);
         bench.show(after_a_burst);
-        let screen = bench.text();
+        let screen = bench.plain();
         let head = screen.lines().next().expect("a header");
         assert!(head.contains("10 s  p50 0.90  p99 1.00 ms"), "{head}");
         assert!(!head.contains("14598"), "{head}");
@@ -72,7 +72,7 @@ fn the_header_is_of_the_last_seconds_and_says_so() {
     let mut bench = bench(160, 50);
     bench.show(after_a_burst);
     bench.keys("4z");
-    let screen = bench.text();
+    let screen = bench.plain();
     assert!(line_with(&screen, "since ").contains("14.6 s"), "{screen}");
     assert!(line_with(&screen, " 10 s   ").contains("1.00"), "{screen}");
 }
@@ -86,12 +86,12 @@ fn percentiles_of_too_few_requests_are_dim_and_marked() {
     ] {
         let mut bench = Bench::with(160, 50, false, COLOURED);
         bench.show(|s| s.latency.now.summary = answered(count));
-        let head = bench.text().lines().next().expect("a header").to_owned();
+        let head = bench.plain().lines().next().expect("a header").to_owned();
         assert!(head.contains(&format!("p99 {p99} ms")), "{count}: {head}");
         let sure = role_of(&bench, "p50 1.78");
         assert_eq!(role_of(&bench, &format!("p99 {p99}")) == sure, count >= 100);
         bench.keys("4z");
-        let screen = bench.text();
+        let screen = bench.plain();
         let row = line_with(&screen, " 10 s   ");
         let told = |value: &str| row.split_whitespace().any(|word| word == value);
         assert!(told("1.78") && told(p99) && told(p999), "{count}: {row}");
@@ -105,11 +105,11 @@ fn what_waits_longer_than_any_answer_took_is_said() {
         s.latency.now.summary = answered(40);
         s.oldest_waiting = Some(Duration::from_millis(5_200));
     });
-    let head = bench.text().lines().next().expect("a header").to_owned();
+    let head = bench.plain().lines().next().expect("a header").to_owned();
     assert!(head.contains("oldest waiting 5.2 s"), "{head}");
     // As long as others take: nothing new.
     bench.show(|s| s.oldest_waiting = Some(Duration::from_millis(15)));
-    assert!(!bench.text().contains("oldest waiting"));
+    assert!(!bench.plain().contains("oldest waiting"));
 }
 
 #[test]
@@ -141,13 +141,17 @@ fn the_histogram_is_empty_where_no_request_was() {
         gaps.len(),
         1,
         "two bars and a gap: {bars:?}\n{}",
-        bench.text()
+        bench.plain()
     );
     assert!(
         gaps[0] > 30,
         "a hundred times as long is far away: {gaps:?}"
     );
-    assert!(bars.len() <= 8 && bars[0] > 1, "{bars:?}\n{}", bench.text());
+    assert!(
+        bars.len() <= 8 && bars[0] > 1,
+        "{bars:?}\n{}",
+        bench.plain()
+    );
 }
 
 #[test]
@@ -177,7 +181,7 @@ fn members_have_the_time_axis_of_the_chart_above_them() {
         assert!(
             member.abs_diff(chart) <= 1,
             "{member} and {chart} at {width}\n{}",
-            bench.text()
+            bench.plain()
         );
     }
 }
@@ -232,7 +236,7 @@ fn memory_that_partitions_share_is_shown_once() {
             s.devices[1].shares_memory_of = Some(DeviceIndex::new(0));
         });
         bench.keys("1z");
-        let screen = bench.text();
+        let screen = bench.plain();
         let row = |name: &str| line_with(&screen, name).to_owned();
         let told = |row: &str| row.contains(" 20%") || row.contains("812 MiB");
         assert!(told(&row("cpu:0 ")), "{screen}");
@@ -247,7 +251,7 @@ fn memory_that_partitions_share_is_shown_once() {
 fn a_load_that_cannot_send_as_fast_as_it_should_says_how_far_it_is_behind() {
     let mut bench = Bench::new(160, 50);
     bench.show(|s| s.load.behind = Duration::from_millis(2_300));
-    let screen = bench.text();
+    let screen = bench.plain();
     assert!(screen.contains("poisson:800, 2.3 s behind"), "{screen}");
 }
 
@@ -259,7 +263,7 @@ fn admission_has_a_name_of_its_own() {
         s.latency.now.split.copying = 800.0;
     });
     bench.keys("4z");
-    let screen = bench.text();
+    let screen = bench.plain();
     for part in ["admission 50.0", "copying 0.80"] {
         assert!(screen.contains(part), "{part} in\n{screen}");
     }
@@ -270,7 +274,7 @@ fn a_window_without_answers_shows_what_was_since() {
     let mut bench = bench(80, 24);
     bench.show(|s| s.latency.now = Distribution::default());
     bench.keys("4z");
-    let screen = bench.text();
+    let screen = bench.plain();
     assert!(line_with(&screen, " 10 s   ").contains('–'), "{screen}");
     assert!(line_with(&screen, "since ").contains("6.80"), "{screen}");
 }
@@ -281,7 +285,7 @@ fn latencies_in_the_header_stand_whole_or_not_at_all() {
     for width in 60..130 {
         let mut bench = Bench::new(width, 24);
         bench.show(|s| s.health = Health::Degraded("sim:v100:0 gone".into()));
-        let head = bench.text().lines().next().expect("a header").to_owned();
+        let head = bench.plain().lines().next().expect("a header").to_owned();
         let whole = head.contains("10 s  p50 2.10  p99 6.80 ms");
         let some = ["p50", "p99", "10 s"]
             .iter()
@@ -295,14 +299,14 @@ fn latencies_in_the_header_stand_whole_or_not_at_all() {
 
 #[test]
 fn the_window_is_as_long_as_it_was_measured() {
-    let head = |bench: &Bench| bench.text().lines().next().expect("a header").to_owned();
+    let head = |bench: &Bench| bench.plain().lines().next().expect("a header").to_owned();
     let mut bench = bench(160, 50);
     assert!(head(&bench).contains("10 s  p50"));
     bench.keys("c");
     bench.show(|s| s.now += Duration::from_millis(2_400));
     assert!(head(&bench).contains("  3 s  p50"), "{}", head(&bench));
     bench.keys("4z");
-    let screen = bench.text();
+    let screen = bench.plain();
     assert!(screen.contains(" 3 s mean "), "{screen}");
     bench.show(|s| s.now += Duration::from_secs(60));
     assert!(head(&bench).contains("10 s  p50"));
@@ -333,13 +337,13 @@ fn only_what_computed_has_a_bar_and_only_batches_a_fill() {
         s.entries[0].fill = 0.0;
         s.entries[2].load = 0.061;
     });
-    let screen = bench.text();
+    let screen = bench.plain();
     let row = line_with(&screen, "cpu:0 ");
     assert!(row.contains("16 ") && !row.contains("16▁"), "{row}");
     assert!(row.contains("8▁"), "{row}");
     assert!(screen.contains("filled –"), "{screen}");
     bench.keys("1z");
-    let screen = bench.text();
+    let screen = bench.plain();
     assert!(line_with(&screen, " fill").contains("– "), "{screen}");
 }
 
@@ -347,7 +351,7 @@ fn only_what_computed_has_a_bar_and_only_batches_a_fill() {
 fn the_limits_of_a_probation_fit_on_a_small_screen() {
     let mut bench = Bench::new(80, 24);
     bench.show(crate::rich::on_probation);
-    let screen = bench.text();
+    let screen = bench.plain();
     let head = screen.lines().nth(1).expect("a header");
     for part in ["probation 12 s", "p99 8.1 ≤ 12.0 ms", "failed 0.0 ≤ 1.0 %"] {
         assert!(head.contains(part), "{part}: {head}");
@@ -369,12 +373,12 @@ fn an_objective_is_in_the_header_and_missing_it_is_a_warning() {
         s.target = Some(target);
         s.latency.now.missed = Some(0.002);
     });
-    let first = bench.text().lines().next().unwrap_or_default().to_owned();
+    let first = bench.plain().lines().next().unwrap_or_default().to_owned();
     assert!(
         first.contains("● serving") && first.contains("99% ≤ 5.00 ms: 99.8% met"),
         "{first}"
     );
     bench.show(|s| s.latency.now.missed = Some(0.07));
-    let first = bench.text().lines().next().unwrap_or_default().to_owned();
+    let first = bench.plain().lines().next().unwrap_or_default().to_owned();
     assert!(first.contains("! 7% miss 5.00 ms"), "{first}");
 }

@@ -23,9 +23,16 @@ fn lasts(bench: &mut Bench, seconds: u32) {
     }
 }
 
+/// A screen without a missed objective.
+fn calm() -> Bench {
+    let mut bench = bench(120, 40);
+    bench.show(|shown| shown.latency.now.missed = None);
+    bench
+}
+
 /// Shows a change for long enough to be an incident.
 fn incident(change: impl FnOnce(&mut Snapshot)) -> Bench {
-    let mut bench = bench(120, 40);
+    let mut bench = calm();
     bench.show(change);
     lasts(&mut bench, 3);
     bench
@@ -63,9 +70,9 @@ fn refusing(shown: &mut Snapshot) {
 
 #[test]
 fn a_calm_screen_has_no_incident() {
-    let mut bench = bench(120, 40);
+    let mut bench = calm();
     lasts(&mut bench, 3);
-    assert!(!bench.text().contains("! incident"));
+    assert!(!bench.text().contains("─ ! incident"));
     assert!(notified(&mut bench).is_empty());
 }
 
@@ -94,7 +101,7 @@ fn a_slow_device_names_the_move_that_relieves_it() {
 fn a_full_pool_names_the_longest_queue_and_its_device() {
     let bench = incident(refusing);
     let helps = [
-        "refused: 212/s",
+        "requests refused: the pool is full",
         "resnet101 has 1 900 samples queued",
         "s search",
     ];
@@ -190,12 +197,12 @@ fn a_missed_objective_names_its_burn_rate() {
 
 #[test]
 fn a_short_warning_is_no_incident() {
-    let mut bench = bench(120, 40);
+    let mut bench = calm();
     bench.show(interfered);
     lasts(&mut bench, 1);
-    assert!(!bench.text().contains("! incident"));
+    assert!(!bench.text().contains("─ ! incident"));
     lasts(&mut bench, 1);
-    assert!(bench.text().contains("! incident"));
+    assert!(bench.text().contains("─ ! incident"));
 }
 
 #[test]
@@ -203,9 +210,9 @@ fn an_incident_stays_for_seconds_after_its_problem_so_that_it_does_not_flap() {
     let mut bench = incident(interfered);
     bench.show(|s| s.entries[15].interfered = None);
     lasts(&mut bench, 4);
-    assert!(bench.text().contains("! incident"));
+    assert!(bench.text().contains("─ ! incident"));
     lasts(&mut bench, 1);
-    assert!(!bench.text().contains("! incident"));
+    assert!(!bench.text().contains("─ ! incident"));
 }
 
 #[test]

@@ -47,6 +47,7 @@ mod files;
 mod folder;
 mod generated;
 mod gpus;
+mod hands;
 mod host;
 mod incidents;
 mod input;

@@ -10,7 +10,7 @@ use crate::fake::{Bench, FakeSession};
 use crate::models_panel::{models, served};
 
 fn under_cursor(bench: &Bench) -> String {
-    let text = bench.text();
+    let text = bench.plain();
     let row = text.lines().find(|line| line.contains('▸'));
     let row = row.expect("a row with the cursor");
     let mut words = row.split_whitespace().skip(1);
@@ -62,7 +62,7 @@ fn ends_and_pages_of_the_list_are_reached_at_once() {
     for (key, expected) in [
         (KeyCode::End, "digits 40"),
         (KeyCode::Home, "digits 1"),
-        (KeyCode::PageDown, "digits 20"),
+        (KeyCode::PageDown, "digits 19"),
         (KeyCode::PageUp, "digits 1"),
     ] {
         bench.press(key);

@@ -149,7 +149,7 @@ fn who_asks_the_model_under_the_cursor_is_shown_with_what_was_refused() {
         listens(&mut bench);
         screen!(format!("models_asked_{width}x{height}"), bench);
         bench.keys("j");
-        assert!(!bench.text().contains("alice"), "{}", bench.text());
+        assert!(!bench.plain().contains("alice"), "{}", bench.plain());
     }
 }
 
@@ -159,7 +159,7 @@ fn where_there_is_no_room_for_rows_who_asks_stands_on_a_line() {
     listens(&mut bench);
     bench.keys("\rLLLLLL");
     let said = "called by alice 712/s, 10.0.3.17 96/s, 4 others 3.6/s";
-    assert!(bench.text().contains(said), "{}", bench.text());
+    assert!(bench.plain().contains(said), "{}", bench.plain());
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn who_asks_is_named_at_every_height_under_the_head_of_callers() {
     for height in 12..30 {
         let mut bench = models(60, height);
         listens(&mut bench);
-        let text = bench.text();
+        let text = bench.plain();
         assert!(text.contains("alice"), "{height}: {text}");
     }
 }
@@ -190,7 +190,7 @@ fn why_the_newest_files_are_not_served_is_said_of_the_model_under_the_cursor() {
     let mut bench = models(160, 50);
     bench.keys("jj");
     let said = "newest files cannot be served: config.pbtxt:3: no such field `instance`";
-    assert!(bench.text().contains(said), "{}", bench.text());
+    assert!(bench.plain().contains(said), "{}", bench.plain());
 }
 
 fn plan(change: CatalogueChange, preview: CataloguePreview) -> ModelChangeView {
@@ -304,7 +304,7 @@ fn a_change_that_was_refused_is_told_in_the_message_and_at_the_model() {
         screen!(format!("model_refused_{width}x{height}"), bench);
         bench.keys("l");
         bench.press(KeyCode::Esc);
-        let text = bench.text();
+        let text = bench.plain();
         assert!(
             text.contains("load `digits` was refused: it is too large"),
             "{text}"
@@ -312,7 +312,7 @@ fn a_change_that_was_refused_is_told_in_the_message_and_at_the_model() {
     }
     let mut bench = models(80, 24);
     bench.show(|shown| shown.model_change = Some(refused("nobody")));
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("load `nobody`: it is too large"), "{text}");
 }
 
@@ -323,19 +323,19 @@ fn the_sign_of_a_refused_change_goes_with_esc_or_after_a_minute_and_comes_with_t
         change: load(),
         state: ModelChangeState::Refused(Refusal::new(Code::DoesNotFit, "it is too large")),
     };
-    let is_told = |bench: &mut Bench| bench.text().contains("load `digits` was refused");
+    let is_told = |bench: &mut Bench| bench.plain().contains("load `digits` was refused");
     let mut bench = models(80, 24);
     bench.show(|shown| shown.model_change = Some(refused(7)));
     assert!(is_told(&mut bench));
     bench.press(KeyCode::Esc);
-    assert!(!is_told(&mut bench), "{}", bench.text());
-    assert!(bench.text().contains("9 models"), "nothing else was left");
+    assert!(!is_told(&mut bench), "{}", bench.plain());
+    assert!(bench.plain().contains("9 models"), "nothing else was left");
     bench.show(|shown| shown.model_change = Some(refused(8)));
     assert!(is_told(&mut bench));
     bench.show(|shown| shown.now += Duration::from_secs(59));
     assert!(is_told(&mut bench));
     bench.show(|shown| shown.now += Duration::from_secs(1));
-    assert!(!is_told(&mut bench), "{}", bench.text());
+    assert!(!is_told(&mut bench), "{}", bench.plain());
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn how_long_no_request_was_begun_is_said() {
             }),
         });
     });
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("load `digits`: done in"), "{text}");
     assert!(text.contains("no request started for"), "{text}");
 }
@@ -363,7 +363,7 @@ fn where_models_are_fixed_nothing_is_loaded_and_that_is_said() {
     bench.keys("o");
     assert_eq!(bench.sent(), []);
     let said = "the models are fixed at the start of the server";
-    assert!(bench.text().contains(said), "{}", bench.text());
+    assert!(bench.plain().contains(said), "{}", bench.plain());
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn a_plan_on_a_narrow_screen_names_its_keys_and_the_memory_after() {
     for width in [40, 50, 60] {
         let mut bench = models(width, 12);
         bench.show(|shown| shown.model_change = Some(plan(load(), short.clone())));
-        let text = bench.text();
+        let text = bench.plain();
         for said in [
             "930 MiB",
             "1.0 GiB",
@@ -396,11 +396,11 @@ fn a_plan_on_a_narrow_screen_names_its_keys_and_the_memory_after() {
 fn a_plan_of_more_lines_than_there_is_room_for_says_so() {
     let mut bench = models(40, 12);
     bench.show(|shown| shown.model_change = Some(plan(load(), preview(None))));
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("↑ ↓ 0 lines above, "), "{text}");
     assert!(text.contains("Esc drop"), "{text}");
     bench.keys(&"j".repeat(30));
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("lines above, 0 below"), "{text}");
     assert!(text.contains("started"), "{text}");
 }
@@ -420,17 +420,17 @@ fn many(width: u16, height: u16, count: usize) -> Bench {
 #[test]
 fn how_many_models_the_list_hides_stands_in_the_title() {
     let title = |bench: &Bench| {
-        let text = bench.text();
+        let text = bench.plain();
         let title = text.lines().find(|line| line.contains("9 models"));
         title.expect("a title").to_owned()
     };
     let mut bench = many(80, 24, 40);
-    assert!(title(&bench).contains("40 served · "), "{}", bench.text());
-    assert!(title(&bench).contains(" rows below"), "{}", bench.text());
+    assert!(title(&bench).contains("40 served · "), "{}", bench.plain());
+    assert!(title(&bench).contains(" rows below"), "{}", bench.plain());
     bench.press(KeyCode::End);
-    assert!(title(&bench).contains(" rows above"), "{}", bench.text());
+    assert!(title(&bench).contains(" rows above"), "{}", bench.plain());
     let few = many(80, 24, 14);
-    assert!(!title(&few).contains("below"), "{}", few.text());
+    assert!(!title(&few).contains("below"), "{}", few.plain());
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn the_models_panel_takes_the_rows_that_reasons_need() {
     );
     bench.show(|shown| shown.models[5].unserved = Some(reason));
     bench.keys("jjjjj\rLLLLLL");
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("9 models"), "{text}");
     assert!(text.contains("last-word"), "{text}");
     assert!(text.contains("● cascade"), "{text}");

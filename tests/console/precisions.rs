@@ -39,10 +39,10 @@ fn members_in_other_numbers_than_usual_have_a_row() {
     // The whole screen has room for what there is to say of an entry.
     bench.keys("1z");
     bench.press(KeyCode::Right);
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("cpu:0 × cnn-s in int8: "), "{text}");
     bench.press(KeyCode::Right);
-    let text = without_machine(&bench.text());
+    let text = without_machine(&bench.plain());
     assert!(
         text.contains("cpu:0 × cnn-m in auto (NATIVE): batch 8 "),
         "{text}"
@@ -54,14 +54,14 @@ fn a_key_stages_the_next_precision_of_the_member() {
     let mut bench = Bench::new(80, 24);
     bench.keys("ei");
     assert_eq!(staged(&bench)[0], "bf16");
-    let text = bench.text();
+    let text = bench.plain();
     assert!(
         text.contains("! bf16: this processor's kernels (avx2) have no"),
         "{text}"
     );
     bench.keys("i");
     assert_eq!(staged(&bench)[0], "int8");
-    let text = bench.text();
+    let text = bench.plain();
     for said in [
         "EDITING · 1 staged",
         "f32→int8",
@@ -81,7 +81,7 @@ fn a_key_stages_the_next_precision_of_the_member() {
 fn what_is_staged_is_compared_and_applied_with_the_matrix() {
     let mut bench = Bench::new(120, 40);
     bench.keys("eii+a");
-    let text = bench.text();
+    let text = bench.plain();
     for said in ["precision of mlp: f32 → int8", "no profile of mlp in int8"] {
         assert!(text.contains(said), "{said}: {text}");
     }
@@ -118,7 +118,7 @@ fn a_gpu_has_more_names_to_choose_from() {
 
 /// The row of the matrix that begins with a word.
 fn row(bench: &Bench, name: &str) -> Option<String> {
-    let text = bench.text();
+    let text = bench.plain();
     let row = text
         .lines()
         .find(|line| line.starts_with(&format!(" {name} ")));
@@ -150,7 +150,7 @@ fn what_is_staged_has_a_line_where_columns_are_narrow() {
     bench.show(|s| crowd_on(s, 3, 12));
     bench.keys("ei");
     screen!("precision_crowd_80x24", bench);
-    let text = bench.text();
+    let text = bench.plain();
     assert!(
         text.contains("~ precision of resnet101: f32 → bf16"),
         "{text}"
@@ -159,5 +159,5 @@ fn what_is_staged_has_a_line_where_columns_are_narrow() {
     let mut bench = Bench::new(200, 60);
     bench.show(|s| crowd_on(s, 3, 12));
     bench.keys("ei");
-    assert!(bench.text().contains("f32→bf16"), "{}", bench.text());
+    assert!(bench.plain().contains("f32→bf16"), "{}", bench.plain());
 }

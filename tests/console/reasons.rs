@@ -21,7 +21,7 @@ const LONG: &str = "e_stepcycle/config.pbtxt:14: model `e_stepcycle`, step 3 (`c
 /// Whether the screen shows a text, wherever its lines break.
 fn shows(bench: &Bench, expected: &str) -> bool {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words(&bench.text()).contains(&words(expected))
+    words(&bench.plain()).contains(&words(expected))
 }
 
 fn last_model(width: u16, height: u16, model: CatalogueView) -> Bench {
@@ -35,9 +35,9 @@ fn last_model(width: u16, height: u16, model: CatalogueView) -> Bench {
 fn why_the_model_under_the_cursor_is_not_served_is_told_as_a_whole() {
     for (width, height) in [(40, 24), (80, 24), (160, 50)] {
         let mut bench = last_model(width, height, unserved("circle", LONG, Some(LONG)));
-        assert!(shows(&bench, LONG), "{}", bench.text());
+        assert!(shows(&bench, LONG), "{}", bench.plain());
         bench.keys("k");
-        assert!(!shows(&bench, LONG), "{}", bench.text());
+        assert!(!shows(&bench, LONG), "{}", bench.plain());
     }
 }
 
@@ -49,7 +49,7 @@ fn why_newer_files_are_not_served_is_told_as_a_whole() {
     };
     let bench = last_model(80, 24, model);
     let said = format!("newest files cannot be served: {LONG}");
-    assert!(shows(&bench, &said), "{}", bench.text());
+    assert!(shows(&bench, &said), "{}", bench.plain());
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn why_a_change_was_refused_is_told_as_a_whole() {
     bench.press(KeyCode::Up);
     bench.press(KeyCode::Down);
     let said = format!("load `circle` was refused: {LONG} · Esc hides this");
-    assert!(shows(&bench, &said), "{}", bench.text());
+    assert!(shows(&bench, &said), "{}", bench.plain());
 }
 
 #[test]
 fn where_there_is_no_room_a_reason_is_cut_and_the_list_stays() {
     let bench = last_model(40, 12, unserved("circle", LONG, Some(LONG)));
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("▸✗ circle"), "{text}");
     assert!(text.contains("e_stepcycle/config.pbtxt:14:"), "{text}");
     assert!(!text.contains("LAST_WORD"), "{text}");
@@ -81,8 +81,8 @@ fn where_there_is_no_room_a_reason_is_cut_and_the_list_stays() {
 fn a_word_that_is_longer_than_a_line_is_broken_and_nothing_of_it_left_out() {
     let path = "a/".repeat(60) + "end";
     let bench = last_model(80, 24, unserved("deep", &path, None));
-    let joined: String = bench.text().split_whitespace().collect();
-    assert!(joined.contains(&path), "{}", bench.text());
+    let joined: String = bench.plain().split_whitespace().collect();
+    assert!(joined.contains(&path), "{}", bench.plain());
 }
 
 fn entry(text: String) -> LogEntry {
@@ -99,9 +99,9 @@ fn the_log_breaks_long_lines_where_it_has_the_whole_screen() {
         let mut bench = Bench::new(width, 24);
         bench.show(|shown| shown.log = vec![entry(LONG.into())]);
         bench.keys("6");
-        assert!(!bench.text().contains("LAST_WORD"), "{}", bench.text());
+        assert!(!bench.plain().contains("LAST_WORD"), "{}", bench.plain());
         bench.keys("z");
-        assert!(shows(&bench, LONG), "{}", bench.text());
+        assert!(shows(&bench, LONG), "{}", bench.plain());
     }
 }
 
@@ -114,11 +114,11 @@ fn lines_of_the_log_that_were_broken_are_scrolled_through_one_by_one() {
             .collect()
     });
     bench.keys("6z");
-    assert!(bench.text().contains("FIRST_9"), "{}", bench.text());
+    assert!(bench.plain().contains("FIRST_9"), "{}", bench.plain());
     bench.keys("k");
-    assert!(bench.text().contains("1 line back"), "{}", bench.text());
+    assert!(bench.plain().contains("1 line back"), "{}", bench.plain());
     bench.keys(&"k".repeat(100));
-    assert!(bench.text().contains("FIRST_0"), "{}", bench.text());
+    assert!(bench.plain().contains("FIRST_0"), "{}", bench.plain());
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn versions_are_shown_with_all_their_digits_or_with_the_last_ones() {
             let each = versions.map(|version| served("dated", version, ModelKind::Model, 1));
             shown.models = each.to_vec();
         });
-        bench.text()
+        bench.plain()
     };
     for width in [80, 160] {
         let text = shown_at(width);
@@ -154,6 +154,6 @@ fn versions_are_shown_with_all_their_digits_or_with_the_last_ones() {
 fn the_longest_version_that_there_is_leaves_room_for_figures() {
     let mut bench = models(80, 24);
     bench.show(|shown| shown.models[0].version = NonZeroU64::new(u64::MAX));
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("…") && text.contains("req/s"), "{text}");
 }

@@ -59,18 +59,18 @@ fn refusing_takes_the_place_of_serving_and_stands_first() {
     };
     for (width, height) in [(80, 24), (120, 40), (40, 12)] {
         let mut bench = Bench::with(width, height, false, look);
-        assert!(bench.text().contains("● serving"));
+        assert!(bench.plain().contains("● serving"));
         bench.show(refusing);
-        let text = bench.text();
+        let text = bench.plain();
         assert!(!text.contains("● serving"), "{text}");
         assert!(looks_bad(&bench, "✗ refusing 247/s"), "{text}");
     }
     let mut bench = Bench::with(120, 40, false, look);
     bench.show(refusing);
-    let text = bench.text();
+    let text = bench.plain();
     let first = "✗ requests refused: the pool is full: 0 slots free, 32 needed";
     let at = text.find(first).unwrap_or_else(|| panic!("{text}"));
-    let idle = text.find("! ").unwrap_or(usize::MAX);
+    let idle = text.find("\n ! ").unwrap_or(usize::MAX);
     assert!(at < idle, "{text}");
     assert!(looks_bad(&bench, "refused 96"), "{text}");
     let second = text.lines().nth(1).unwrap();
@@ -82,7 +82,7 @@ fn refusing_takes_the_place_of_serving_and_stands_first() {
 fn what_was_refused_long_ago_is_no_fault() {
     let mut bench = Bench::new(120, 40);
     bench.show(|s| s.counters.refused = 96_000);
-    let text = bench.text();
+    let text = bench.plain();
     assert!(
         text.contains("● serving") && text.contains("refused 96k"),
         "{text}"
@@ -94,7 +94,7 @@ fn what_was_refused_long_ago_is_no_fault() {
 fn failing_is_a_fault_as_well() {
     let mut bench = Bench::new(120, 40);
     bench.show(failing);
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("✗ failing 8/s"), "{text}");
     assert!(text.contains("✗ requests failed: the deadline passed; last of 40 in 5 s"));
 }
@@ -108,8 +108,8 @@ fn each_severity_has_a_sign_of_its_own_in_ascii_too() {
         let mut bench = Bench::with(120, 40, false, look);
         bench.show(refusing);
         let sign = if ascii { "x" } else { "✗" };
-        assert!(bench.text().contains(&format!("{sign} refusing 247/s")));
-        assert_eq!(bench.text().is_ascii(), ascii);
+        assert!(bench.plain().contains(&format!("{sign} refusing 247/s")));
+        assert_eq!(bench.plain().is_ascii(), ascii);
     }
 }
 
@@ -138,7 +138,7 @@ fn lines_say_it_once_as_a_fault_and_when_it_is_over() {
 fn the_reason_of_a_refusal_is_not_cut_on_a_small_screen() {
     let mut bench = Bench::new(80, 24);
     bench.show(refusing);
-    let text = bench.text();
+    let text = bench.plain();
     assert!(
         text.contains("requests refused: the pool is full"),
         "{text}"

@@ -58,11 +58,11 @@ fn one_batch(width: u16, height: u16, look: TerminalLook) -> Bench {
 
 /// The names of the panel's rows.
 fn rows(bench: &Bench) -> Vec<String> {
-    let text = bench.text();
+    let text = bench.plain();
     let panel = text.lines().skip_while(|l| !l.contains("3 streams"));
     let inside = panel.skip(1).map(|l| l.trim_start_matches(['│', ' ']));
     let named = inside.take_while(|l| l.starts_with("cpu:"));
-    let name = |l: &str| l.chars().take(14).collect::<String>().trim().to_owned();
+    let name = |l: &str| l.chars().take(17).collect::<String>().trim().to_owned();
     named.map(name).collect()
 }
 
@@ -78,7 +78,7 @@ fn five_steps_have_five_signs() {
         (Colours::None, true, ['.', ':', '#', '/', '%']),
     ] {
         let bench = one_batch(80, 24, look(colours, ascii));
-        let text = bench.text();
+        let text = bench.plain();
         let row = line(&text, "mlp/16").split_once("mlp/16").unwrap().1;
         let at: Vec<usize> = signs.iter().map(|s| row.find(*s).unwrap()).collect();
         assert!(at.is_sorted(), "{row}");
@@ -109,8 +109,8 @@ fn sizes_and_looks() {
     };
     let mut bench = one_batch(80, 24, ascii);
     bench.keys(".");
-    assert!(bench.text().is_ascii(), "{}", bench.text());
-    let text = bench.text();
+    assert!(bench.plain().is_ascii(), "{}", bench.plain());
+    let text = bench.plain();
     assert!(text.contains("batch 812: 12/16 . rq 4711+2"), "{text}");
     assert!(text.contains("/ out 10.0 ms % send 9.00 ms"), "{text}");
     screen!("streams_ascii_80x24", bench);
@@ -120,8 +120,8 @@ fn sizes_and_looks() {
 fn the_cursor_reads_a_span_out() {
     let mut bench = one_batch(160, 50, PLAIN);
     bench.keys(".");
-    assert!(bench.text().contains("FROZEN"));
-    let text = bench.text();
+    assert!(bench.plain().contains("FROZEN"));
+    let text = bench.plain();
     assert!(
         text.contains("▓ send 9.00 ms from 41.990000 s · cpu:0 × mlp lane 0 · batch 812: 12 of 16 samples · request 4711 and 2 more"),
         "{text}"
@@ -133,16 +133,16 @@ fn the_cursor_reads_a_span_out() {
         "{text}"
     );
     bench.keys(",,");
-    assert!(bench.text().contains("█ compute 50.0 ms from 41.930000 s"));
+    assert!(bench.plain().contains("█ compute 50.0 ms from 41.930000 s"));
     // Nothing before the first: the cursor stays.
     bench.keys(",,,,,,");
-    assert!(bench.text().contains("░ wait 20.0 ms from 41.900000 s"));
+    assert!(bench.plain().contains("░ wait 20.0 ms from 41.900000 s"));
     bench.keys(".");
-    assert!(bench.text().contains("▒ copy in 10.0 ms from"));
+    assert!(bench.plain().contains("▒ copy in 10.0 ms from"));
     screen!("streams_cursor_160x50", bench);
     bench.press(KeyCode::Esc);
     assert!(bench.console.model().streams.reading.is_none());
-    assert!(bench.text().contains("FROZEN"));
+    assert!(bench.plain().contains("FROZEN"));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn the_span_that_is_read_out_is_marked() {
     let row = buffer.content.chunks(80).nth(3).unwrap();
     let marked = |c: &&ratatui::buffer::Cell| c.modifier.contains(Modifier::REVERSED);
     let marked: String = row.iter().filter(marked).map(|c| c.symbol()).collect();
-    assert!(marked.starts_with("cpu:0 mlp/16"), "{marked}");
+    assert!(marked.starts_with("cpu:0 m mlp/16"), "{marked}");
     assert!(marked.contains("█12█"), "{marked}");
     assert!(!marked.contains('▓'), "{marked}");
 }
@@ -173,7 +173,7 @@ fn the_cursor_brings_its_span_into_the_picture() {
     let wait = model.streams.reading.as_ref().unwrap().span;
     assert_eq!(wait.kind, SpanKind::Wait);
     assert!(wait.start < end && wait.end > end - length);
-    let text = bench.text();
+    let text = bench.plain();
     assert!(line(&text, "mlp/16").contains("░░░░░░░"), "{text}");
 }
 
@@ -197,7 +197,7 @@ fn rows_are_chosen_and_scrolled_into_view() {
     for _ in 0..30 {
         bench.press(KeyCode::Up);
     }
-    assert!(selected(&bench).unwrap().contains("v100:0 resnet50·1"));
+    assert!(selected(&bench).unwrap().contains("v100:0 r resnet50·1"));
 }
 
 #[test]
@@ -206,14 +206,14 @@ fn zoom_goes_from_microseconds_to_minutes() {
     for _ in 0..30 {
         bench.keys("+");
     }
-    assert!(bench.text().contains("3 streams · 100 µs"));
-    assert!(bench.text().contains("−50 µs"));
+    assert!(bench.plain().contains("3 streams · 100 µs"));
+    assert!(bench.plain().contains("−50 µs"));
     for _ in 0..30 {
         bench.keys("-");
     }
-    assert!(bench.text().contains("3 streams · 30 min"));
+    assert!(bench.plain().contains("3 streams · 30 min"));
     bench.keys("++");
-    assert!(bench.text().contains("3 streams · 5 min"));
+    assert!(bench.plain().contains("3 streams · 5 min"));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn time_is_gone_through_by_quarters_pages_and_ends() {
     assert_eq!(end(&bench), Some(MILLI * 42_000));
     bench.press(KeyCode::Home);
     assert_eq!(end(&bench), Some(MILLI * 41_488));
-    assert!(bench.text().contains("at 41.488 s"));
+    assert!(bench.plain().contains("at 41.488 s"));
     bench.press(KeyCode::End);
     assert_eq!(end(&bench), None);
 }
@@ -254,7 +254,7 @@ fn time_is_gone_through_by_quarters_pages_and_ends() {
 fn a_held_picture_stays_while_history_goes_on() {
     let mut bench = one_batch(120, 40, PLAIN);
     bench.keys("f");
-    let before = bench.text();
+    let before = bench.plain();
     let later = batch().into_iter().map(|s| Span {
         start: s.start + MILLI * 500,
         end: s.end + MILLI * 500,
@@ -262,10 +262,10 @@ fn a_held_picture_stays_while_history_goes_on() {
     });
     bench.desk.spans.lock().unwrap().extend(later);
     bench.show(|s| s.now += MILLI * 500);
-    assert_eq!(bench.text(), before);
+    assert_eq!(bench.plain(), before);
     bench.press(KeyCode::End);
     bench.keys("{}");
-    let text = bench.text();
+    let text = bench.plain();
     assert!(line(&text, "mlp/16").contains('▞'), "{text}");
 }
 
@@ -283,14 +283,14 @@ fn what_was_painted_before_does_not_change_the_picture() {
         });
         bench.desk.spans.lock().unwrap().extend(moved);
         bench.show(|s| s.now = MILLI * 42_000 + step);
-        let followed = bench.text();
+        let followed = bench.plain();
         // Another width and back: painted from nothing.
         bench.console.handle(ConsoleEvent::Resize(120, 50));
         bench.size.0 = 120;
-        bench.text();
+        bench.plain();
         bench.console.handle(ConsoleEvent::Resize(160, 50));
         bench.size.0 = 160;
-        assert_eq!(bench.text(), followed, "after {i}");
+        assert_eq!(bench.plain(), followed, "after {i}");
     }
 }
 
@@ -298,12 +298,12 @@ fn what_was_painted_before_does_not_change_the_picture() {
 fn rows_are_filtered_by_what_is_typed() {
     let mut bench = Bench::new(120, 40);
     bench.keys("3/res");
-    assert!(bench.text().contains("rows with / res"));
+    assert!(bench.plain().contains("rows with / res"));
     // Letters are text now, not commands.
     assert!(bench.sent().is_empty() && bench.console.dialogs().is_empty());
-    assert_eq!(rows(&bench), ["cpu:0 res-m/32", "cpu:1 res-s/16"]);
+    assert_eq!(rows(&bench), ["cpu:0 R res-m/32", "cpu:1 r res-s/16"]);
     bench.press(KeyCode::Enter);
-    assert!(bench.text().contains("/res"));
+    assert!(bench.plain().contains("/res"));
     bench.press(KeyCode::Esc);
     assert_eq!(rows(&bench).len(), 8);
     bench.keys("/cpu:1");
@@ -317,28 +317,28 @@ fn rows_are_sorted() {
     let mut bench = Bench::new(120, 40);
     bench.keys("3");
     for (words, row) in [
-        ("by member", "cpu:0 mlp/16"),
+        ("by member", "cpu:0 m mlp/16"),
         ("busiest first", "cpu:0 all"),
         ("by name", "cpu:0 all"),
     ] {
         bench.keys("o");
-        assert!(bench.text().contains(&format!("500 ms · {words}")));
+        assert!(bench.plain().contains(&format!("500 ms · {words}")));
         assert_eq!(rows(&bench)[0], row, "{words}");
     }
     bench.keys("o");
-    assert_eq!(rows(&bench)[0], "cpu:0 mlp/16");
+    assert_eq!(rows(&bench)[0], "cpu:0 m mlp/16");
 }
 
 #[test]
 fn losses_are_counted_in_the_title() {
     let mut bench = Bench::new(160, 50);
-    assert!(!bench.text().contains("spans lost"));
+    assert!(!bench.plain().contains("spans lost"));
     bench
         .desk
         .lost
         .store(12_345, std::sync::atomic::Ordering::SeqCst);
     assert!(bench.console.follow());
-    assert!(bench.text().contains("12k spans lost"));
+    assert!(bench.plain().contains("12k spans lost"));
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn changes_are_marked_on_the_axis() {
             mark(41_960, MarkKind::Reload),
         ];
     });
-    let text = bench.text();
+    let text = bench.plain();
     let axis = line(&text, "now");
     assert!(
         axis.contains("╎policy") && axis.contains("╎reload"),
@@ -376,7 +376,7 @@ fn the_mouse_chooses_spans_scrolls_and_zooms() {
             modifiers,
         }));
     };
-    let text = bench.text();
+    let text = bench.plain();
     let row = text.lines().position(|l| l.contains("mlp/16")).unwrap() as u16;
     let column = line(&text, "mlp/16")
         .chars()
@@ -385,7 +385,7 @@ fn the_mouse_chooses_spans_scrolls_and_zooms() {
     let plain = KeyModifiers::NONE;
     let down = MouseEventKind::Down(MouseButton::Left);
     mouse(&mut bench, down, column, row, plain);
-    assert!(bench.text().contains("▞ copy out 10.0 ms"));
+    assert!(bench.plain().contains("▞ copy out 10.0 ms"));
     let length = bench.console.model().streams.length();
     mouse(
         &mut bench,
@@ -413,7 +413,7 @@ fn what_is_held_is_exported() {
     else {
         panic!("{effects:?}");
     };
-    assert_eq!(path.to_str(), Some("digits-trace.json"));
+    assert_eq!(path.to_str(), Some("digits-trace-42s.json"));
     let all: serde_json::Value = serde_json::from_slice(bytes).unwrap();
     let kinds = |trace: &serde_json::Value, ph: &str| {
         let events = trace["traceEvents"].as_array().unwrap();
@@ -440,7 +440,7 @@ fn what_is_held_is_exported() {
 fn nothing_to_export_is_said() {
     let mut bench = Bench::empty(120, 40, PLAIN);
     bench.keys("3t");
-    assert!(bench.text().contains("no span to export"));
+    assert!(bench.plain().contains("no span to export"));
 }
 
 /// Five minutes of 48 lanes at 2 000 spans a second.
@@ -476,7 +476,11 @@ fn five_minutes_fit_in_64_mib() {
     let timeline = &bench.console.model().timeline;
     assert!(timeline.crowded_out() > 0);
     assert!(timeline.bytes() <= 64 << 20, "{}", timeline.bytes());
-    assert!(bench.text().contains(" spans dropped"), "{}", bench.text());
+    assert!(
+        bench.plain().contains(" spans dropped"),
+        "{}",
+        bench.plain()
+    );
 }
 
 #[test]
@@ -542,7 +546,7 @@ fn more_time_than_there_was_leaves_the_left_empty() {
     let mut bench = one_batch(80, 24, PLAIN);
     // A minute shown, 42 s after the engine's start: the batch is next to now.
     bench.keys("--------");
-    let text = bench.text();
+    let text = bench.plain();
     let row = line(&text, "mlp/16").split_once("mlp/16").unwrap().1;
     let signs = ['░', '▒', '█', '▞', '▓', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];
     let at = row.chars().position(|c| signs.contains(&c)).unwrap();
@@ -571,7 +575,7 @@ fn the_spans_of_a_request_stand_out_in_all_rows_and_their_steps_are_named() {
         shown.graphs[0].steps[0].name = "quick".into();
     });
     bench.keys("z,");
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("step quick"), "{text}");
     let accent = bench
         .console
@@ -581,10 +585,10 @@ fn the_spans_of_a_request_stand_out_in_all_rows_and_their_steps_are_named() {
         .role_style(Role::Accent)
         .fg;
     let is_lit = |row: &str| {
-        let text = bench.text();
+        let text = bench.plain();
         let y = text.lines().position(|line| line.contains(row)).expect(row) as u16;
         let buffer = bench.buffer();
-        (0..160).any(|x| buffer[(x, y)].fg == accent.expect("a colour"))
+        (2..158).any(|x| buffer[(x, y)].fg == accent.expect("a colour"))
     };
     assert!(is_lit("res-m/32"), "a batch of the same request");
     assert!(!is_lit("cnn-m/8"), "a batch of another one");
@@ -606,7 +610,7 @@ fn the_way_of_a_request_is_told_its_last_step_and_what_it_waited_for() {
     bench.keys("3++");
     bench.show(|shown| shown.now = MILLI * 42_100);
     bench.keys("z,");
-    let text = bench.text();
+    let text = bench.plain();
     let told = line(&text, "its request:");
     for part in [
         "4711 in 129 ms, 2 of 6 steps recorded",
@@ -638,7 +642,7 @@ fn the_wait_of_a_request_is_that_of_its_longest_chain_of_steps() {
             shown.graphs[0].steps[1].needs = needs.to_vec();
         });
         bench.keys("z,");
-        let text = bench.text();
+        let text = bench.plain();
         let told = line(&text, "its request:");
         assert!(told.contains(waited), "{told}");
     }
@@ -659,12 +663,12 @@ fn a_running_batch_is_drawn_up_to_now() {
     let mut bench = Bench::empty(80, 24, PLAIN);
     bench.keys("3++");
     bench.show(|s| (s.now, s.under_way) = (MILLI * 42_000, vec![running()]));
-    let row = line(&bench.text(), "mlp/16").to_owned();
+    let row = line(&bench.plain(), "mlp/16").to_owned();
     let drawn = row.trim_end_matches(['│', ' ']);
     assert!(drawn.ends_with('█'), "{row}");
     // A picture without the batch ends before now.
     bench.show(|s| s.under_way.clear());
-    assert!(!line(&bench.text(), "mlp/16").contains('█'));
+    assert!(!line(&bench.plain(), "mlp/16").contains('█'));
 }
 
 #[test]
@@ -676,7 +680,7 @@ fn a_device_that_computes_all_the_time_is_drawn_busy_all_the_time() {
         ..running()
     };
     bench.show(|s| (s.now, s.under_way) = (MILLI * 42_000, vec![long]));
-    let text = bench.text();
+    let text = bench.plain();
     let row = line(&text, "mlp/16");
     let inside: String = row.chars().filter(|c| matches!(c, '█' | ' ')).collect();
     let blank = inside.trim().chars().filter(|c| *c == ' ').count();
@@ -691,7 +695,7 @@ fn the_way_of_a_request_names_the_steps_without_spans() {
     computing.of_step = Some(StepPlace { entry: 0, step: 4 });
     bench.show(|s| s.under_way = vec![computing]);
     bench.keys(",");
-    let text = bench.text();
+    let text = bench.plain();
     let told = line(&text, "its request:");
     assert!(told.contains("1 of 6 steps recorded"), "{told}");
     assert!(told.contains("running res-m"), "{told}");

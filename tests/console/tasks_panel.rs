@@ -180,9 +180,9 @@ fn lines_tell_each_change_once_and_none_of_shares_alone() {
 #[test]
 fn the_panel_scrolls_to_what_does_not_fit() {
     let mut bench = bench(80, 16);
-    assert!(!bench.text().contains("batch jobs"));
+    assert!(!bench.plain().contains("batch jobs"));
     bench.keys(&"j".repeat(40));
-    assert!(bench.text().contains("batch jobs"), "{}", bench.text());
+    assert!(bench.plain().contains("batch jobs"), "{}", bench.plain());
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn why_no_policy_decides_is_said() {
             scaling.held = Some("what runs was changed by hand".to_owned());
         }
     });
-    assert!(bench.text().contains("what runs was changed by hand"));
+    assert!(bench.plain().contains("what runs was changed by hand"));
 }
 
 #[test]
@@ -212,9 +212,9 @@ fn where_no_tasks_are_served_the_panel_says_how_they_are() {
     let mut bench = Bench::new(100, 24);
     bench.keys("a\rg");
     assert!(
-        bench.text().contains("`divisi --task TASK`"),
+        bench.plain().contains("`divisi --task TASK`"),
         "{}",
-        bench.text()
+        bench.plain()
     );
     assert!(bench.sent().is_empty());
 }

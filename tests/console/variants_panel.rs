@@ -76,7 +76,7 @@ fn variants_are_listed_with_accuracy_cost_and_the_goals_that_they_missed() {
 fn what_was_not_counted_and_what_does_not_run_have_no_figures() {
     let mut bench = variants(120, 24);
     bench.keys("jj");
-    let text = bench.text();
+    let text = bench.plain();
     let said = "variant of digits: accuracy 99.16 % · not loaded · no queries yet";
     assert!(text.contains(said), "{text}");
 }

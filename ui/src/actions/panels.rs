@@ -12,12 +12,22 @@ use super::streams;
 use crate::config::{ConfigError, Settings};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
-use crate::panels::{cell_at, model_cursor, rows_on_screen, scrolled};
+use crate::panels::{cell_at, has_place, model_cursor, open_panels, rows_on_screen, scrolled};
 use crate::view::Whose;
 
-/// Focuses the panel `step` places further.
+/// Focuses the panel `step` places further among the open ones, or among all of the layout if one
+/// has the whole screen.
 pub(super) fn next(model: &mut Model, step: isize) {
-    model.focus = model.neighbour(step);
+    let mut open = open_panels(model);
+    open.sort_by_key(|panel| panel.index());
+    let at = open.iter().position(|panel| *panel == model.focus);
+    model.focus = match (at, open.len()) {
+        (Some(at), count @ 2..) => {
+            let next = (at as isize + step).rem_euclid(count as isize);
+            open[next as usize]
+        }
+        _ => model.neighbour(step),
+    };
 }
 
 /// Shows the focused panel on the whole screen, or all panels again.
@@ -51,9 +61,14 @@ pub(super) fn next_layout(model: &mut Model) {
 
 /// Shows all panels again if one has the whole screen. Returns whether it had.
 pub(crate) fn leave_alone(model: &mut Model) -> bool {
-    let alone = model.expanded || !model.arrangement.shows(model.focus);
+    let alone = model.expanded || !model.arrangement.shows(model.focus) || !has_place(model);
     model.expanded = false;
     model.settle();
+    if !has_place(model) {
+        let rows = model.arrangement.rows();
+        let first = rows.first().and_then(|row| row.panels.first());
+        model.focus = first.map_or(model.focus, |first| first.0);
+    }
     alone
 }
 

@@ -38,6 +38,9 @@ fn draw_screen(state: &ConsoleState, buffer: &mut Buffer, area: Rect, screen: &S
     if let Some(tabs) = screen.tabs {
         panels::draw_tabs(&mut Painter::new(buffer, tabs, look), model);
     }
+    if let Some(seek) = screen.seek {
+        panels::draw_seek(&mut Painter::new(buffer, seek, look), model);
+    }
     if let Some(line) = screen.latency {
         panels::draw_latency_line(&mut Painter::new(buffer, line, look), model);
     }

@@ -167,6 +167,12 @@ fn on_mouse(state: &mut ConsoleState, mouse: &MouseEvent) -> Vec<Effect> {
         model.message = None;
         return command.map_or(Vec::new(), |command| state.run(command));
     }
+    if clicked && screen.seek.is_some_and(|seek| seek.contains(at)) {
+        let playback = model.snapshot.playback.as_ref();
+        let seek = playback.map(|played| Play::Seek(panels::seek_position(played, width, at.x)));
+        let send = |play| Effect::Send(Command::Play(play));
+        return seek.map(send).into_iter().collect();
+    }
     if clicked && screen.tabs.is_some_and(|tabs| tabs.contains(at)) {
         let panel = panels::tab_at(model, width, at.x);
         model.focus = panel.unwrap_or(model.focus);

@@ -18,7 +18,7 @@ const BAD: u64 = 5;
 /// Returns the current problems. A missing server hides all others: their figures are old.
 pub(crate) fn diagnose(shown: &Snapshot) -> Vec<Incident> {
     if shown.audience.lost {
-        let text = "the server does not answer; all figures are its last ones";
+        let text = "the server is gone; latencies, queues and counters are the last ones known";
         return vec![Incident::new(IncidentKind::ServerGone, Fault, text)];
     }
     let mut found: Vec<Incident> = closed(shown).into_iter().collect();
@@ -229,11 +229,7 @@ fn queue_full(shown: &Snapshot) -> Option<Incident> {
         return None;
     }
     let over = lately.over.as_secs_f64().max(1.0);
-    let rate = format::short((lately.refused.requests as f64 / over).max(1.0));
-    let text = format!(
-        "requests are refused: {rate}/s; {}",
-        lost_words(&lately.refused, over)
-    );
+    let text = format!("requests refused: {}", lost_words(&lately.refused, over));
     let longest = causes::longest_queue(shown);
     let device = longest.and_then(|member| causes::busiest_device(shown, member));
     let queue = longest.and_then(|member| causes::queue(shown.member(member)?));
@@ -260,7 +256,7 @@ fn failing(shown: &Snapshot) -> Option<Incident> {
         return None;
     }
     let over = lately.over.as_secs_f64().max(1.0);
-    let text = format!("requests fail: {}", lost_words(&lately.failed, over));
+    let text = format!("requests failed: {}", lost_words(&lately.failed, over));
     let incident = Incident::new(IncidentKind::Failing, Fault, text);
     Some(
         incident

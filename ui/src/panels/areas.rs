@@ -19,6 +19,8 @@ pub(crate) struct ScreenAreas {
     pub panels: Vec<(Panel, Rect)>,
     /// The row of folded panels, if there is one.
     pub tabs: Option<Rect>,
+    /// The seek bar of a recording.
+    pub seek: Option<Rect>,
     /// One line of percentiles, if there is no room for the panel.
     pub latency: Option<Rect>,
     /// Messages and keys.
@@ -35,6 +37,13 @@ pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     let header = if roomy { 2 } else { 1 };
     let (header, rest) = cut_top(area, header);
     let (body, footer) = cut_bottom(rest, 1);
+    let (body, seek) = match model.snapshot.playback.is_some() && roomy {
+        true => {
+            let (body, seek) = cut_bottom(body, 1);
+            (body, Some(seek))
+        }
+        false => (body, None),
+    };
     let (body, latency) = match roomy {
         true => (body, None),
         false => {
@@ -42,21 +51,25 @@ pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
             (body, Some(line))
         }
     };
-    let (body, tabs) = match roomy && !is_alone(model) {
+    let (panels, tabs) = match roomy && !is_alone(model) {
         true => {
             let (body, tabs) = cut_bottom(body, 1);
-            (body, Some(tabs))
+            (grid(body, model), Some(tabs))
         }
-        false => (body, None),
+        false => (Vec::new(), None),
     };
-    let panels = match tabs {
-        Some(_) => grid(body, model),
-        None => vec![(shown_alone(model), body)],
+    // A panel for which its row has no room has the whole screen while it has the focus.
+    let alone = shown_alone(model);
+    let has_place = panels.iter().any(|(panel, _)| *panel == alone);
+    let (panels, tabs) = match has_place {
+        true => (panels, tabs),
+        false => (vec![(alone, body)], None),
     };
     Some(ScreenAreas {
         header,
         panels,
         tabs,
+        seek,
         latency,
         footer,
     })
@@ -68,7 +81,7 @@ pub(super) fn is_roomy(area: Rect) -> bool {
 }
 
 /// Returns the panels on the screen.
-pub(super) fn open_panels(model: &Model) -> Vec<Panel> {
+pub(crate) fn open_panels(model: &Model) -> Vec<Panel> {
     let screen = arrange(model.area, model);
     let panels = screen.into_iter().flat_map(|screen| screen.panels);
     panels.map(|(panel, _)| panel).collect()
@@ -128,6 +141,16 @@ fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
     panels
 }
 
+/// Returns whether the focused panel has a place next to others on a large enough screen.
+pub(crate) fn has_place(model: &Model) -> bool {
+    let rows = rows(model, model.area.width);
+    let mut panels = rows.iter().flat_map(|row| &row.panels);
+    panels.any(|(panel, _)| *panel == model.focus)
+}
+
+/// The height of a screen below which editing leaves no room for other panels than the streams.
+const LOW: u16 = 30;
+
 /// Returns the layout's rows without folded panels. Editing has the whole width, for errors and
 /// changes.
 fn rows(model: &Model, width: u16) -> Vec<LayoutRow> {
@@ -146,7 +169,7 @@ fn rows(model: &Model, width: u16) -> Vec<LayoutRow> {
         let stays = |panel: Panel| Some(panel) == first || panel == model.focus;
         row.panels
             .retain(|(panel, _)| stays(*panel) || !(body(*panel).news)(model).is_quiet);
-        narrow(row, width, model, stays);
+        narrow(row, width, model, |panel| Some(panel) == first);
     }
     rows.retain(|row| !row.panels.is_empty());
     let edits = |row: &&mut LayoutRow| row.panels.iter().any(|p| p.0 == Panel::Allocation);
@@ -154,6 +177,10 @@ fn rows(model: &Model, width: u16) -> Vec<LayoutRow> {
         && let Some(row) = rows.iter_mut().find(edits)
     {
         row.panels = vec![(Panel::Allocation, 1)];
+    }
+    if model.edit.is_some() && model.area.height < LOW {
+        let stays = |panel: Panel| matches!(panel, Panel::Allocation | Panel::Streams);
+        rows.retain(|row| row.panels.iter().any(|p| stays(p.0)));
     }
     rows
 }

@@ -86,7 +86,7 @@ fn lines(model: &Model, width: u16) -> Vec<IncidentLine> {
     let Some(first) = shown.next() else {
         return Vec::new();
     };
-    let mut lines = vec![headline(first, model, width)];
+    let mut lines = headline(first, model, width);
     let causes = first.incident.causes.iter();
     lines.extend(causes.map(|cause| plain(cause, Role::Text, width)));
     lines.extend(change_before(first, model).map(|text| plain(&text, Role::Text, width)));
@@ -106,16 +106,19 @@ fn plain(text: &str, role: Role, width: u16) -> IncidentLine {
 }
 
 /// Returns the sentence, and the time for which it has been true.
-fn headline(open: &OpenIncident, model: &Model, width: u16) -> IncidentLine {
+fn headline(open: &OpenIncident, model: &Model, width: u16) -> Vec<IncidentLine> {
     let incident = &open.incident;
     let lasted = model.snapshot.now.saturating_sub(open.since);
-    let since = format!("  since {}", format::seconds(lasted));
+    let since = format!("  for {}", format::seconds(lasted));
     let text = format!("{} {}", incident.severity.sign(), incident.text);
+    let role = Role::from(incident.severity);
     let room = width.saturating_sub(format::width(&since));
-    vec![
-        (format::fit(&text, room), Role::from(incident.severity)),
-        (since, Role::Dim),
-    ]
+    let texts = format::wrap(&text, room).into_iter();
+    let mut lines: Vec<IncidentLine> = texts.map(|text| vec![(text, role)]).collect();
+    if let Some(first) = lines.first_mut() {
+        first.push((since, Role::Dim));
+    }
+    lines
 }
 
 /// Returns the last change before the incident.

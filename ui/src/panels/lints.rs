@@ -44,17 +44,23 @@ pub(super) fn lints(model: &Model) -> Vec<(Severity, String)> {
         none if none.is_empty() => text,
         keys => format!("{text} · {keys}"),
     };
-    let found = found(&model.snapshot).into_iter();
+    // The panel of incidents says more about the same problems.
+    let has_incident = model.incidents.shown().next().is_some();
+    let found = found(&model.snapshot, has_incident).into_iter();
     found.map(|(grave, lint)| (grave, say(lint))).collect()
 }
 
 /// Returns sentences without keys, for output without a screen.
 pub fn texts(shown: &Snapshot) -> Vec<(Severity, String)> {
-    let found = found(shown).into_iter();
+    let found = found(shown, false).into_iter();
     found.map(|(grave, (text, _))| (grave, text)).collect()
 }
 
-fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
+/// Returns the lints; with `has_incident`, only those that are never incidents.
+fn found(shown: &Snapshot, has_incident: bool) -> Vec<(Severity, Lint)> {
+    if shown.audience.lost && has_incident {
+        return Vec::new();
+    }
     if shown.audience.lost {
         let text = "the server is gone; latencies, queues and counters are the last ones known";
         return vec![(Fault, (text.to_owned(), &[LOG]))];
@@ -67,15 +73,21 @@ fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
         _ => Fault,
     };
     add(spoils, not_finite(shown).collect());
-    add(Fault, lost(shown).collect());
-    add(Fault, retired(shown).collect());
+    if !has_incident {
+        add(Fault, lost(shown).collect());
+        add(Fault, retired(shown).collect());
+    }
     add(Warning, failed(shown).into_iter().collect());
-    add(Warning, disturbed(shown).collect());
-    if shown.throughput.samples_per_s >= 1.0 {
+    if !has_incident {
+        add(Warning, disturbed(shown).collect());
+    }
+    if shown.throughput.samples_per_s >= 1.0 && !has_incident {
         add(Warning, missed(shown).into_iter().collect());
         add(Warning, interfered(shown).collect());
         add(Warning, growing(shown).collect());
         add(Warning, holding_up(shown).into_iter().collect());
+    }
+    if shown.throughput.samples_per_s >= 1.0 {
         add(Warning, copying(shown).collect());
         add(Warning, unfilled(shown).collect());
         add(Warning, idle(shown));

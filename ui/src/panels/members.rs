@@ -18,6 +18,7 @@ use crate::text::format;
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
     height: |model, _| height_for(model.snapshot.members.len() + 7, 6),
+    least_width: |_| 40,
     news,
     ..PanelBody::new(draw)
 };

@@ -22,6 +22,7 @@ mod member_columns;
 mod members;
 mod models;
 mod search;
+mod seek;
 mod steps;
 mod streams;
 mod tabs;
@@ -30,13 +31,16 @@ mod throughput;
 pub(crate) mod what_if;
 
 pub(crate) use allocation::cell_at;
-pub(crate) use areas::{LEAST, ScreenAreas, arrange, rows_on_screen, streams_on_screen};
+pub(crate) use areas::{
+    LEAST, ScreenAreas, arrange, has_place, open_panels, rows_on_screen, streams_on_screen,
+};
 pub(crate) use demo_bar::draw as draw_demo_bar;
 pub(crate) use header::draw as draw_header;
 pub(crate) use keys::{draw_footer, footer_command, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
 pub(crate) use models::cursor as model_cursor;
+pub(crate) use seek::{draw as draw_seek, position_at as seek_position};
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 pub(crate) use tabs::{draw as draw_tabs, panel_at as tab_at};
 

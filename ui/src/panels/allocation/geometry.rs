@@ -72,7 +72,7 @@ impl MatrixColumns {
             (false, false) => Side::Narrow,
         };
         let taken = label + side.width();
-        let spare = width.saturating_sub(taken + (members as u16).saturating_mul(8) + GAP);
+        let spare = width.saturating_sub(taken + (members as u16).saturating_mul(MOST) + GAP);
         let graph = match spare {
             0..GRAPH => 0,
             wide => wide.min(KEPT as u16),
@@ -201,6 +201,9 @@ impl MatrixShape {
         let head = 1 + u16::from(stagger) + u16::from(strip);
         let room = height.saturating_sub(head);
         let details = details(model, all, room);
+        // The name at the cursor needs a line if the columns cut names.
+        let is_cut = !stagger && !columns.names_fit(model);
+        let room = room.saturating_sub(u16::from(is_cut && room > 4));
         let whole = devices(model, all, details, room);
         let groups = match whole < all && room >= 4 {
             true => groups::count(model).min(room / 3),

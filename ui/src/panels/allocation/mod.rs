@@ -25,7 +25,12 @@ pub(super) static PANEL: PanelBody = PanelBody {
     least_width: geometry::least_width,
     height: |model, all| {
         let devices = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
-        let least = devices.saturating_add(7).clamp(7, (all * 2 / 5).max(7));
+        // Staged changes and their effects need more room than remarks.
+        let (words, most) = match model.edit {
+            Some(_) => (10, all * 3 / 5),
+            None => (7, all * 2 / 5),
+        };
+        let least = devices.saturating_add(words).clamp(7, most.max(7));
         (least, rows_needed(model).max(least))
     },
     ..PanelBody::new(draw)

@@ -143,9 +143,7 @@ fn words(model: &Model) -> Vec<StyledText> {
     if model.edit.is_some() {
         return Vec::new();
     }
-    // Incidents have a panel with more facts.
-    let has_incident = model.incidents.shown().next().is_some();
-    let lints = lints::lints(model).into_iter().filter(|_| !has_incident);
+    let lints = lints::lints(model).into_iter();
     let lints = lints.map(|(grave, l)| (grave, format!("{} {l}", grave.sign())));
     let (faults, others): (Vec<_>, Vec<_>) = lints.partition(|(g, _)| *g == Severity::Fault);
     let line = |(grave, text): (Severity, String)| (text, Role::from(grave));

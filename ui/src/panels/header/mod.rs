@@ -29,15 +29,23 @@ pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let (mut first, mut second) = (first(model, width), Vec::new());
     let (faults, others) = troubles(model);
     second.extend(alone(faults));
-    second.extend(alone(settings.main));
-    second.extend(beside(
-        model,
-        others,
-        width.saturating_sub(taken_by_settings),
-    ));
+    // Someone who attaches to a server does not know its settings. Wide screens have room for them
+    // after the signs.
+    let first_settings = width < ROOMY && model.snapshot.audience.attached;
+    if first_settings {
+        second.extend(alone(signs::access(model)));
+        second.extend(alone(settings.main.clone()));
+        let room = width.saturating_sub(taken_by_settings);
+        second.extend(beside(model, Vec::new(), others, room));
+    } else {
+        second.extend(beside(model, signs::access(model), others, width));
+    }
     place_objective(model, &mut first, &mut second, width);
     line(painter, 0, &first);
     door::add(&mut second, model, width);
+    if !first_settings {
+        second.extend(alone(settings.main));
+    }
     second.extend(alone(settings.further));
     let hang_up = model
         .hang_up()
@@ -45,6 +53,9 @@ pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     second.extend(alone(hang_up));
     line(painter, 1, &second);
 }
+
+/// The width from which the second line has room for long signs.
+const ROOMY: u16 = 110;
 
 /// Returns the groups for a single line. A warning about missing protection is next to the name,
 /// which is cut for it.
@@ -59,7 +70,7 @@ fn only(model: &Model, width: u16) -> Vec<HeaderGroup> {
     groups.extend(alone([simulated(model), health(model), rate(model)]));
     let (faults, others) = troubles(model);
     groups.extend(alone(faults));
-    groups.extend(beside(model, others, 0));
+    groups.extend(beside(model, signs::access(model), others, 0));
     groups
 }
 
@@ -109,9 +120,14 @@ fn place_objective(
 
 /// Returns the groups on other events: a disturbed host, editing rights, probation, recording, and
 /// other `warnings`.
-fn beside(model: &Model, warnings: Vec<HeaderPiece>, width: u16) -> Vec<HeaderGroup> {
+fn beside(
+    model: &Model,
+    access: Vec<HeaderPiece>,
+    warnings: Vec<HeaderPiece>,
+    width: u16,
+) -> Vec<HeaderGroup> {
     let mut pieces: Vec<HeaderPiece> = signs::host(model).into_iter().collect();
-    pieces.extend(signs::access(model));
+    pieces.extend(access);
     let before = taken(&alone(pieces.iter().cloned()));
     pieces.extend(signs::signs(model, (width + 1).saturating_sub(before)));
     pieces.extend(warnings);

@@ -29,6 +29,7 @@ const WINDOWS: &str = "rates of 1 s, latencies of 10 s, counts since the start";
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
     height: |model, _| height_for(rows_needed(model), 6),
+    least_width: |_| 100,
     news,
     ..PanelBody::new(draw)
 };

@@ -17,7 +17,7 @@ use changes::Heat;
 
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
-    least_width: |_| 28,
+    least_width: |_| 36,
     height: |_, all| (7, all),
     scroll_end: |model, _, _| {
         let search = model.snapshot.search.as_ref();
@@ -77,7 +77,7 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
 fn pictures(area: &mut Painter<'_>, search: &SearchView, heat: Option<Heat>, model: &Model) {
     let (width, height) = (area.width(), area.height());
     let steps = u16::try_from(search.progress.accepted.len()).unwrap_or(u16::MAX);
-    let steps = match height > 11 && steps > 0 {
+    let steps = match height > 10 && steps > 0 {
         true => steps.saturating_add(1).min(height / 3),
         false => 0,
     };

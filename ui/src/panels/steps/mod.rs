@@ -8,7 +8,7 @@ use divisi_engine::serving::{GraphStep, StepGraph};
 
 use super::body::{PanelBody, PanelNews, height_for};
 use super::columns::{figures, heads as figure_heads};
-use super::frame::{headed, hidden, note_with_hidden, note_with_windows};
+use super::frame::{edges, headed, hidden, note_with_hidden, note_with_windows};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -56,13 +56,13 @@ fn news(model: &Model) -> PanelNews {
 /// Draws the panel.
 fn draw(painter: &mut Painter<'_>, model: &Model) {
     let rows = rows(model);
-    let room = usize::from(painter.height().saturating_sub(2));
+    let room = usize::from(painter.height().saturating_sub(1 + edges(model)));
     let first = model
         .scrolled(Panel::Steps)
         .min(rows.len().saturating_sub(room));
     let below = rows.len().saturating_sub(first + room);
     let width = painter.width();
-    let note = note_with_hidden(Panel::Steps, what(model), hidden(0, below), width);
+    let note = note_with_hidden(Panel::Steps, what(model), hidden(first, below), width);
     let note = note_with_windows(Panel::Steps, note, WINDOWS, width);
     let mut inside = headed(painter, Panel::Steps, &note, model);
     if rows.is_empty() {

@@ -75,12 +75,7 @@ impl RowPlan {
         let cursor = model.cursor.device;
         let others = DeviceIndex::all(model.snapshot.devices.len()).filter(|d| *d != cursor);
         let mut left = others.clone().count();
-        let open = RowPlan::for_devices(model, std::iter::once((cursor, LaneDetail::All)));
-        // Every device is represented, if there is a row for each.
-        let mut plan = match open.rows.len() + left <= room || left >= room {
-            true => open,
-            false => RowPlan::for_devices(model, std::iter::once((cursor, LaneDetail::Folded))),
-        };
+        let mut plan = RowPlan::for_devices(model, std::iter::once((cursor, LaneDetail::All)));
         for device in others {
             left -= 1;
             let open = RowPlan::for_devices(model, std::iter::once((device, LaneDetail::All)));

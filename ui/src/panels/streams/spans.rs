@@ -30,7 +30,7 @@ pub(super) fn cell_sign(mark: CellMark, hue: Role, ascii: bool) -> Option<(&'sta
     let (sign, role) = step_sign(mark.kind?);
     match (role, mark.eighths) {
         (Role::Compute, Some(eighths)) if !ascii => Some((EIGHTHS[usize::from(eighths)], hue)),
-        (Role::Compute, _) if mark.other => Some((OTHER, hue)),
+        (Role::Compute, _) if !mark.other => Some((OTHER, hue)),
         (Role::Compute, _) => Some((sign, hue)),
         _ => Some((sign, role)),
     }

@@ -21,6 +21,7 @@ type TaskLine = Vec<(String, Role)>;
 pub(super) static PANEL: PanelBody = PanelBody {
     height: |model, _| height_for(rows_in(model, model.area.width.saturating_sub(2)) + 1, 8),
     scroll_end: |model, columns, rows| rows_in(model, columns).saturating_sub(rows),
+    least_width: |_| 40,
     news,
     ..PanelBody::new(draw)
 };
