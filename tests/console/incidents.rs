@@ -89,7 +89,7 @@ fn a_lost_device_can_be_brought_back_or_replaced() {
 fn a_slow_device_names_the_move_that_relieves_it() {
     let bench = incident(interfered);
     let helps = [
-        "sim:v100:3 takes ×2.5",
+        "sim:v100:3 is ×2.5 slower",
         "M move resnet152 to sim:v100:1",
         "S end",
     ];

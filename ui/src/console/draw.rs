@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
 
 use super::state::ConsoleState;
 use crate::dialogs::Dialog;
@@ -34,6 +35,10 @@ fn draw_screen(state: &ConsoleState, buffer: &mut Buffer, area: Rect, screen: &S
     panels::draw_header(&mut Painter::new(buffer, screen.header, look), model);
     for (panel, place) in &screen.panels {
         panels::draw(&mut Painter::new(buffer, *place, look), *panel, model);
+        // A demonstration speaks about the focused panel.
+        if model.demo.is_some() && *panel != model.focus {
+            buffer.set_style(*place, Style::new().add_modifier(Modifier::DIM));
+        }
     }
     if let Some(tabs) = screen.tabs {
         panels::draw_tabs(&mut Painter::new(buffer, tabs, look), model);

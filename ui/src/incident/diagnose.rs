@@ -150,7 +150,7 @@ fn slow_devices(shown: &Snapshot) -> impl Iterator<Item = Incident> + '_ {
         }
         let member = shown.member(cell.member)?;
         let text = format!(
-            "{} takes {} the profiled time for {}",
+            "{} is {} slower than its profile for {}",
             device.name,
             format::times(factor),
             member.name

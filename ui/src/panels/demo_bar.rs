@@ -95,32 +95,41 @@ fn compared(demo: &DemoState, most: u16) -> Vec<Figure> {
     kinds
 }
 
-/// Draws the last figures of a kind side by side, as far as there is room.
+/// The columns of the bar of a figure on wide screens.
+const BAR: u16 = 10;
+/// The width from which figures have bars.
+const WIDE: u16 = 100;
+
+/// Draws the last figures of a kind side by side, as far as there is room, with bars of one scale.
 fn figures(bar: &mut Painter<'_>, y: u16, demo: &DemoState, figure: Figure) {
     let stands = |n: &&FigureNote| n.figure == figure && n.stands_by(demo.scene());
-    let notes = demo.notes.iter().filter(stands);
-    let all: Vec<(String, bool)> = notes
-        .map(|n| {
-            let text = format!("{} {}", n.name, n.text());
-            (text, n.scene == demo.scene())
-        })
-        .collect();
+    let notes: Vec<&FigureNote> = demo.notes.iter().filter(stands).collect();
+    let most = notes.iter().map(|n| n.measured.value).fold(0.0, f64::max);
+    let each = if bar.width() < WIDE { 0 } else { BAR + 1 };
     let mut room = bar
         .width()
         .saturating_sub(format::width(figure.title()) + 6);
-    let fits = |(text, _): &&(String, bool)| {
-        let needed = format::width(text) + 3;
+    let fits = |note: &&&FigureNote| {
+        let needed = format::width(note.name) + format::width(&note.text()) + each + 4;
         let fits = needed <= room;
         room = room.saturating_sub(needed);
         fits
     };
-    let shown: Vec<_> = all.iter().rev().take_while(fits).collect();
+    let shown: Vec<_> = notes.iter().rev().take_while(fits).collect();
     let mut x = bar.text(2, y, figure.title(), Role::Dim) + 3;
-    for (text, of_this_scene) in shown.into_iter().rev() {
-        let role = match of_this_scene {
-            true => Role::Strong,
-            false => Role::Text,
+    for note in shown.into_iter().rev() {
+        let of_this_scene = note.scene == demo.scene();
+        let (role, colour) = match of_this_scene {
+            true => (Role::Strong, Role::Accent),
+            false => (Role::Text, Role::Dim),
         };
-        x = bar.text(x, y, text, role) + 3;
+        x = bar.text(x, y, note.name, role) + 1;
+        if each > 0 {
+            let share = note.measured.value / most.max(f64::MIN_POSITIVE);
+            let full = (share * f64::from(BAR)).round().max(1.0) as u16;
+            bar.run(x, y, full, "█", colour);
+            x += full + 1;
+        }
+        x = bar.text(x, y, &note.text(), role) + 3;
     }
 }
