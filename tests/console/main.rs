@@ -62,6 +62,7 @@ mod models;
 mod models_panel;
 mod network;
 mod nothing;
+mod notify;
 #[path = "../support/npy.rs"]
 mod npy;
 mod panels;

@@ -11,20 +11,19 @@ const MOST: usize = 200;
 
 /// The command of the user, while it runs.
 #[derive(Default)]
-pub(super) struct Notifier {
+pub struct Notifier {
     running: Option<Child>,
 }
 
 impl Notifier {
     /// Tells the operator that an incident began. The terminal gets the bell and the notification
     /// only if this program may use it. Errors cannot be reported.
-    pub(super) fn tell(&mut self, text: &str, config: &Config, terminal: Option<&mut dyn Write>) {
-        let text = plain(text);
+    pub fn tell(&mut self, text: &str, config: &Config, terminal: Option<&mut dyn Write>) {
         if let Some(terminal) = terminal {
-            let _ = terminal.write_all(signals(&text, config).as_bytes());
+            let _ = terminal.write_all(signals(text, config).as_bytes());
             let _ = terminal.flush();
         }
-        self.run(&text, &config.incident_command);
+        self.run(&plain(text), &config.incident_command);
     }
 
     /// Runs the command, unless the previous one still runs.
@@ -50,48 +49,13 @@ fn plain(text: &str) -> String {
     plain.take(MOST).collect()
 }
 
-/// Returns the bell and the notification (OSC 9).
-fn signals(text: &str, config: &Config) -> String {
+/// Returns the bell and the notification (OSC 9) for a text, as far as they are configured.
+pub fn signals(text: &str, config: &Config) -> String {
+    let text = plain(text);
     let bell = if config.bell { "\u{7}" } else { "" };
     let notification = match config.notification {
         true => format!("\u{1b}]9;divisi: {text}\u{1b}\\"),
         false => String::new(),
     };
     format!("{notification}{bell}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_notification_contains_no_control_characters_of_its_text() {
-        let config = Config::default();
-        let sent = signals(&plain("a\u{1b}]0;b\u{7}c\nd"), &config);
-        assert_eq!(sent, "\u{1b}]9;divisi: a]0;bcd\u{1b}\\\u{7}");
-    }
-
-    #[test]
-    fn nothing_is_sent_if_both_are_off() {
-        let config = Config {
-            bell: false,
-            notification: false,
-            ..Config::default()
-        };
-        assert_eq!(signals("a", &config), "");
-    }
-
-    #[test]
-    fn the_command_gets_the_text_and_runs_once_at_a_time() {
-        let mut notifier = Notifier::default();
-        let folder = std::env::temp_dir().join(format!("divisi-notify-{}", std::process::id()));
-        let file = folder.display();
-        let command = format!("printf %s \"$DIVISI_INCIDENT\" > '{file}'");
-        notifier.run("a device is lost", &command);
-        let mut child = notifier.running.take().expect("it runs");
-        assert!(child.wait().expect("it ends").success());
-        let written = std::fs::read_to_string(&folder).expect("it wrote");
-        let _ = std::fs::remove_file(&folder);
-        assert_eq!(written, "a device is lost");
-    }
 }

@@ -6,7 +6,7 @@ use divisi_model::metrics::ErrorCount;
 use divisi_runtime::device::DeviceIndex;
 use divisi_session::{DeviceView, Health, ModelChangeState, Snapshot};
 
-use super::{Culprit, Incident, IncidentKind, Remedy, causes, remedies};
+use super::{Culprit, Diagnosis, IncidentKind, Remedy, causes, remedies};
 use crate::commands as c;
 use crate::layout::Panel;
 use crate::text::Severity::{Fault, Warning};
@@ -16,12 +16,12 @@ use crate::text::{MissedObjective, Severity, format, lost_words};
 const BAD: u64 = 5;
 
 /// Returns the current problems. A missing server hides all others: their figures are old.
-pub(crate) fn diagnose(shown: &Snapshot) -> Vec<Incident> {
+pub(crate) fn diagnose(shown: &Snapshot) -> Vec<Diagnosis> {
     if shown.audience.lost {
         let text = "the server is gone; latencies, queues and counters are the last ones known";
-        return vec![Incident::new(IncidentKind::ServerGone, Fault, text)];
+        return vec![Diagnosis::new(IncidentKind::ServerGone, Fault, text)];
     }
-    let mut found: Vec<Incident> = closed(shown).into_iter().collect();
+    let mut found: Vec<Diagnosis> = closed(shown).into_iter().collect();
     found.extend(lost_devices(shown));
     found.extend(retired_workers(shown));
     found.extend(slow_devices(shown));
@@ -36,9 +36,9 @@ pub(crate) fn diagnose(shown: &Snapshot) -> Vec<Incident> {
     found
 }
 
-impl Incident {
+impl Diagnosis {
     fn new(kind: IncidentKind, severity: Severity, text: impl Into<String>) -> Self {
-        Incident {
+        Diagnosis {
             kind,
             severity,
             text: text.into(),
@@ -64,12 +64,12 @@ impl Incident {
     }
 }
 
-fn closed(shown: &Snapshot) -> Option<Incident> {
+fn closed(shown: &Snapshot) -> Option<Diagnosis> {
     let Health::Closed(why) = &shown.health else {
         return None;
     };
     let text = format!("all requests are refused: {why}");
-    let incident = Incident::new(IncidentKind::Closed, Fault, text);
+    let incident = Diagnosis::new(IncidentKind::Closed, Fault, text);
     Some(
         incident
             .helped(remedies::undo(shown))
@@ -77,20 +77,20 @@ fn closed(shown: &Snapshot) -> Option<Incident> {
     )
 }
 
-fn lost_devices(shown: &Snapshot) -> impl Iterator<Item = Incident> + '_ {
+fn lost_devices(shown: &Snapshot) -> impl Iterator<Item = Diagnosis> + '_ {
     let devices = DeviceIndex::enumerate(&shown.devices);
     devices
         .filter(|(_, device)| device.lost)
         .map(|(at, device)| lost_device(shown, at, device))
 }
 
-fn lost_device(shown: &Snapshot, at: DeviceIndex, device: &DeviceView) -> Incident {
+fn lost_device(shown: &Snapshot, at: DeviceIndex, device: &DeviceView) -> Diagnosis {
     let text = format!("{} is lost; other devices serve its members", device.name);
     let regain = device.faults_on_demand.then(|| {
         let words = format!("bring it back ({} at the cursor)", device.name);
         Remedy::new(&c::REGAIN_DEVICE, words)
     });
-    Incident::new(IncidentKind::DeviceLost(device.name.clone()), Fault, text)
+    Diagnosis::new(IncidentKind::DeviceLost(device.name.clone()), Fault, text)
         .caused(
             device
                 .loss
@@ -118,7 +118,7 @@ fn unplaced(shown: &Snapshot) -> Option<String> {
     (!names.is_empty()).then(|| format!("no worker is left for {}", names.join(", ")))
 }
 
-fn retired_workers(shown: &Snapshot) -> impl Iterator<Item = Incident> + '_ {
+fn retired_workers(shown: &Snapshot) -> impl Iterator<Item = Diagnosis> + '_ {
     let retired = causes::entries(shown).filter(|(_, entry)| entry.retired);
     retired.filter_map(|(cell, entry)| {
         let device = &shown.device(cell.device)?.name;
@@ -128,7 +128,7 @@ fn retired_workers(shown: &Snapshot) -> impl Iterator<Item = Incident> + '_ {
             "the worker of {member} on {device} stopped after {} restarts",
             entry.restarts
         );
-        let incident = Incident::new(kind, Fault, text).at(Culprit {
+        let incident = Diagnosis::new(kind, Fault, text).at(Culprit {
             device: Some(cell.device),
             member: Some(cell.member),
         });
@@ -141,7 +141,7 @@ fn retired_workers(shown: &Snapshot) -> impl Iterator<Item = Incident> + '_ {
 
 /// Devices that compute more slowly than profiled. If the host is disturbed, that is the cause, and
 /// one incident covers all its cores.
-fn slow_devices(shown: &Snapshot) -> impl Iterator<Item = Incident> + '_ {
+fn slow_devices(shown: &Snapshot) -> impl Iterator<Item = Diagnosis> + '_ {
     let slow = causes::slow_workers(shown).into_iter();
     slow.filter_map(|(cell, factor)| {
         let device = shown.device(cell.device)?;
@@ -162,7 +162,7 @@ fn slow_devices(shown: &Snapshot) -> impl Iterator<Item = Incident> + '_ {
         let restore = slowed
             .is_some()
             .then(|| Remedy::new(&c::SLOW_DEVICE, "end the slowdown"));
-        let incident = Incident::new(IncidentKind::DeviceSlow(device.name.clone()), Warning, text);
+        let incident = Diagnosis::new(IncidentKind::DeviceSlow(device.name.clone()), Warning, text);
         Some(
             incident
                 .caused(causes::busy(shown, cell.device))
@@ -192,7 +192,7 @@ fn is_host_disturbed(shown: &Snapshot) -> bool {
 }
 
 /// A change of models that was refused for want of memory.
-fn memory_short(shown: &Snapshot) -> Option<Incident> {
+fn memory_short(shown: &Snapshot) -> Option<Diagnosis> {
     let change = shown.model_change.as_ref()?;
     let ModelChangeState::Refused(why) = &change.state else {
         return None;
@@ -202,7 +202,7 @@ fn memory_short(shown: &Snapshot) -> Option<Incident> {
         return None;
     }
     let text = format!("memory is short: {}: {why}", change.change);
-    let incident = Incident::new(IncidentKind::MemoryShort, Warning, text);
+    let incident = Diagnosis::new(IncidentKind::MemoryShort, Warning, text);
     Some(incident.caused(fullest(shown)).helped([
         remedies::look(Panel::Models, "unload another model there (d)"),
         remedies::edit("smaller batches (-) or int8 (i)"),
@@ -223,7 +223,7 @@ fn fullest(shown: &Snapshot) -> Option<String> {
     ))
 }
 
-fn queue_full(shown: &Snapshot) -> Option<Incident> {
+fn queue_full(shown: &Snapshot) -> Option<Diagnosis> {
     let lately = &shown.lately;
     if lately.refused.requests == 0 {
         return None;
@@ -234,7 +234,7 @@ fn queue_full(shown: &Snapshot) -> Option<Incident> {
     let device = longest.and_then(|member| causes::busiest_device(shown, member));
     let queue = longest.and_then(|member| causes::queue(shown.member(member)?));
     let busy = device.and_then(|device| causes::busy(shown, device));
-    let incident = Incident::new(IncidentKind::QueueFull, Fault, text);
+    let incident = Diagnosis::new(IncidentKind::QueueFull, Fault, text);
     Some(
         incident
             .caused(queue.into_iter().chain(busy))
@@ -250,14 +250,14 @@ fn queue_full(shown: &Snapshot) -> Option<Incident> {
     )
 }
 
-fn failing(shown: &Snapshot) -> Option<Incident> {
+fn failing(shown: &Snapshot) -> Option<Diagnosis> {
     let lately = &shown.lately;
     if lately.failed.requests == 0 {
         return None;
     }
     let over = lately.over.as_secs_f64().max(1.0);
     let text = format!("requests failed: {}", lost_words(&lately.failed, over));
-    let incident = Incident::new(IncidentKind::Failing, Fault, text);
+    let incident = Diagnosis::new(IncidentKind::Failing, Fault, text);
     Some(
         incident
             .caused(causes::last_error(shown))
@@ -281,7 +281,7 @@ fn is_of_client(kind: ErrorKind) -> bool {
     )
 }
 
-fn bad_requests(shown: &Snapshot) -> Option<Incident> {
+fn bad_requests(shown: &Snapshot) -> Option<Diagnosis> {
     let errors = &shown.errors;
     let bad = errors.counts.iter().filter(|e| is_of_client(e.key.reason));
     let count: u64 = bad.map(ErrorCount::lately).sum();
@@ -297,20 +297,20 @@ fn bad_requests(shown: &Snapshot) -> Option<Incident> {
         format::grouped(count)
     );
     let message = last.map(|last| format!("its error: {}", last.message));
-    let incident = Incident::new(IncidentKind::BadRequests, Warning, text);
+    let incident = Diagnosis::new(IncidentKind::BadRequests, Warning, text);
     Some(incident.caused(message).helped([remedies::look(
         Panel::Clients,
         "who sends them, and which errors they get",
     )]))
 }
 
-fn host_busy(shown: &Snapshot) -> Option<Incident> {
+fn host_busy(shown: &Snapshot) -> Option<Diagnosis> {
     let host = shown.host.as_ref()?;
     let causes = host.disturbances();
     let gravest = causes.first()?;
     let window = format::seconds(host.load.window);
     let text = format!("the host is busy: {gravest} (last {window})");
-    let incident = Incident::new(IncidentKind::HostBusy, Warning, text);
+    let incident = Diagnosis::new(IncidentKind::HostBusy, Warning, text);
     let others = causes.iter().skip(1).map(ToString::to_string);
     let advice =
         "stop the other programs, restart with other cores (--devices), or reduce the work";
@@ -324,9 +324,9 @@ fn host_busy(shown: &Snapshot) -> Option<Incident> {
     )
 }
 
-fn objective_missed(shown: &Snapshot) -> Option<Incident> {
+fn objective_missed(shown: &Snapshot) -> Option<Diagnosis> {
     let missed = MissedObjective::from_snapshot(shown)?;
-    let incident = Incident::new(IncidentKind::ObjectiveMissed, Warning, missed.text());
+    let incident = Diagnosis::new(IncidentKind::ObjectiveMissed, Warning, missed.text());
     let longest = causes::longest_queue(shown);
     let queue = longest.and_then(|member| causes::queue(shown.member(member)?));
     Some(

@@ -45,7 +45,7 @@ pub(crate) enum IncidentKind {
 
 /// A problem with its cause and the commands that help.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Incident {
+pub(crate) struct Diagnosis {
     pub kind: IncidentKind,
     pub severity: Severity,
     /// The problem in one sentence.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Incident;
+use super::Diagnosis;
 use crate::text::Severity;
 
 /// A warning has to last this long before it becomes an incident.
@@ -21,7 +21,7 @@ enum Reaction {
 /// A problem that was seen, and perhaps raised as an incident.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenIncident {
-    pub incident: Incident,
+    pub incident: Diagnosis,
     /// The time at which the problem was first seen.
     pub since: Duration,
     /// The time at which it was last seen.
@@ -47,7 +47,7 @@ pub(crate) struct IncidentWatch {
 impl IncidentWatch {
     /// Takes the problems found at `now`, the most severe first, and returns the incidents that
     /// begin. An earlier time, as in a recording played backward, starts again.
-    pub(crate) fn follow(&mut self, now: Duration, found: Vec<Incident>) -> Vec<Incident> {
+    pub(crate) fn follow(&mut self, now: Duration, found: Vec<Diagnosis>) -> Vec<Diagnosis> {
         if now < self.now {
             self.open.clear();
         }
@@ -79,7 +79,7 @@ impl IncidentWatch {
     }
 
     /// Raises the problems that have lasted long enough, and returns them.
-    fn raise(&mut self) -> Vec<Incident> {
+    fn raise(&mut self) -> Vec<Diagnosis> {
         let now = self.now;
         let due = |open: &&mut OpenIncident| {
             let lasts = open.incident.severity == Severity::Fault || now >= open.since + BEGINS;

@@ -126,7 +126,9 @@ fn figures(bar: &mut Painter<'_>, y: u16, demo: &DemoState, figure: Figure) {
         x = bar.text(x, y, note.name, role) + 1;
         if each > 0 {
             let share = note.measured.value / most.max(f64::MIN_POSITIVE);
-            let full = (share * f64::from(BAR)).round().max(1.0) as u16;
+            // Zero has no bar; a small value above zero stays visible.
+            let least = if share > 0.0 { 1.0 } else { 0.0 };
+            let full = (share * f64::from(BAR)).round().max(least) as u16;
             bar.run(x, y, full, "█", colour);
             x += full + 1;
         }

@@ -132,7 +132,12 @@ fn change_before(open: &OpenIncident, model: &Model) -> Option<String> {
     };
     let mark = marks.into_iter().find(before)?;
     let gap = format::seconds(open.since.saturating_sub(mark.at));
-    Some(format!("last change, {gap} before: {}", mark.text))
+    let kind = match mark.kind {
+        MarkKind::Load => "load ",
+        MarkKind::Policy => "policy ",
+        _ => "",
+    };
+    Some(format!("last change, {gap} before: {kind}{}", mark.text))
 }
 
 /// Returns the possible remedies with their keys, wrapped.

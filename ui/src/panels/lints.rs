@@ -1,6 +1,7 @@
 //! Lints: problems worth acting on, with the keys that show or change them.
 
 use divisi_model::allocation::Cell;
+use divisi_model::ensemble::BatchSize;
 use divisi_model::metrics::{Disturbance, HostLoad};
 use divisi_runtime::device::{Host, Partitioning};
 use divisi_session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
@@ -24,6 +25,9 @@ const PRESSED: f64 = 0.7;
 const ENOUGH: u64 = 20;
 /// The minimum length of a queue for a lint, in samples.
 const LONG: usize = 32;
+
+/// More workers with the same problem are counted instead of named.
+const FEW: usize = 2;
 
 /// A description of a problem, and the keys that show or change it.
 type Lint = (String, &'static [Hint]);
@@ -89,7 +93,7 @@ fn found(shown: &Snapshot, has_incident: bool) -> Vec<(Severity, Lint)> {
     }
     if shown.throughput.samples_per_s >= 1.0 {
         add(Warning, copying(shown).collect());
-        add(Warning, unfilled(shown).collect());
+        add(Warning, unfilled(shown));
         add(Warning, idle(shown));
     }
     add(Warning, not_probabilities(shown).collect());
@@ -332,23 +336,29 @@ fn idle_words(device: &DeviceView) -> String {
     format!("{} idle {share:.0} % of the time", device.name)
 }
 
-fn unfilled(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+/// Workers on busy devices that start batches before these are half full. Several are counted.
+fn unfilled(shown: &Snapshot) -> Vec<Lint> {
     let sizes = shown.matrix.cells().map(|c| shown.matrix.get(c));
-    workers(shown)
-        .zip(sizes)
-        .filter_map(|((device, member, entry), size)| {
-            let size = size?;
-            let poor = size.get() > 1
-                && entry.batches >= ENOUGH
-                && entry.fill > 0.0
-                && entry.fill < UNFILLED;
-            (poor && device.busy > PRESSED).then(|| {
-                let fill = entry.fill * 100.0;
-                let text = format!(
-                    "{} × {}: batches of {size} are {fill:.0} % full",
-                    device.name, member.name
-                );
-                (text, &[POLICY, EDIT][..])
-            })
-        })
+    let poor = workers(shown).zip(sizes).filter_map(|(worker, size)| {
+        let (device, _, entry) = worker;
+        let size = size.filter(|size| size.get() > 1)?;
+        let poor = entry.batches >= ENOUGH && entry.fill > 0.0 && entry.fill < UNFILLED;
+        (poor && device.busy > PRESSED).then_some((worker, size))
+    });
+    let poor: Vec<_> = poor.collect();
+    let hints = &[POLICY, EDIT][..];
+    if poor.len() > FEW {
+        let fills = poor.iter().map(|((_, _, entry), _)| entry.fill);
+        let least = fills.fold(1.0, f64::min) * 100.0;
+        let count = poor.len();
+        let text = format!("{count} workers start batches less than half full, one {least:.0} %");
+        return vec![(text, hints)];
+    }
+    let text =
+        |((device, member, entry), size): &((&DeviceView, &MemberView, &EntryView), BatchSize)| {
+            let fill = entry.fill * 100.0;
+            let (device, member) = (&device.name, &member.name);
+            format!("{device} × {member}: batches of {size} are {fill:.0} % full")
+        };
+    poor.iter().map(|worker| (text(worker), hints)).collect()
 }
