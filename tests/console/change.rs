@@ -437,7 +437,7 @@ fn what_ran_is_listed_with_how_it_did() {
     screen!("history", bench);
     // Meaning has a sign; the row is also reversed.
     let buffer = bench.buffer();
-    let reversed = |y| buffer[(10, y)].modifier.contains(Modifier::REVERSED);
+    let reversed = |y| buffer[(40, y)].modifier.contains(Modifier::REVERSED);
     assert_eq!((0..24).filter(|y| reversed(*y)).count(), 1);
     let mut small = Bench::new(40, 12);
     small.show(history);

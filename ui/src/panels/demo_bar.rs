@@ -124,6 +124,7 @@ fn figures(bar: &mut Painter<'_>, y: u16, demo: &DemoState, figure: Figure) {
             false => (Role::Text, Role::Dim),
         };
         x = bar.text(x, y, note.name, role) + 1;
+        x = bar.text(x, y, &note.text(), role) + 1;
         if each > 0 {
             let share = note.measured.value / most.max(f64::MIN_POSITIVE);
             // Zero has no bar; a small value above zero stays visible.
@@ -132,6 +133,6 @@ fn figures(bar: &mut Painter<'_>, y: u16, demo: &DemoState, figure: Figure) {
             bar.run(x, y, full, "█", colour);
             x += full + 1;
         }
-        x = bar.text(x, y, &note.text(), role) + 3;
+        x += 2;
     }
 }

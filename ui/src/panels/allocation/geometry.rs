@@ -203,7 +203,7 @@ impl MatrixShape {
         let details = details(model, all, room);
         // The name at the cursor needs a line if the columns cut names.
         let is_cut = !stagger && !columns.names_fit(model);
-        let room = room.saturating_sub(u16::from(is_cut && room > 4));
+        let room = room.saturating_sub(u16::from(is_cut && room >= 4));
         let whole = devices(model, all, details, room);
         let groups = match whole < all && room >= 4 {
             true => groups::count(model).min(room / 3),
