@@ -171,6 +171,7 @@ impl<T> RequestEntry<T> {
             latency: now.saturating_sub(self.submitted),
             split,
             late: self.late.clone(),
+            last: None,
             unmet: false,
         }
     }

@@ -21,6 +21,7 @@ mod member_sampler;
 mod options;
 mod pending;
 mod promise;
+mod recent;
 mod recorded;
 mod request;
 mod reserve;
