@@ -62,6 +62,7 @@ mod network;
 mod nothing;
 #[path = "../support/npy.rs"]
 mod npy;
+mod over_time;
 mod panels;
 mod paste;
 mod pipelines;
@@ -73,6 +74,7 @@ mod reasons;
 mod registered;
 mod registered_doubts;
 mod repositories;
+mod requests_panel;
 mod rich;
 mod screens;
 mod served;

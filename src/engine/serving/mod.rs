@@ -30,8 +30,8 @@ pub use batch::{
 };
 pub use core::{
     Admission, Arrival, CompletingRun, Core, CoreConfig, DeviceStats, Finished, HostWork,
-    Latencies, LevelStats, MemberStats, Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats,
-    Verdict, WorkerStats, batch_spans, transfer_span,
+    Latencies, LevelStats, MemberStats, Next, Owed, PanicWatch, PipelineConfig, RequestBatches,
+    Stamps, StepStats, Verdict, WorkerStats, batch_spans, transfer_span,
 };
 pub use divisi_model::setup::{SettingChange, Setup, SetupError};
 pub use door::{Door, DoorState, Refused};

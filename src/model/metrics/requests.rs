@@ -83,6 +83,8 @@ pub struct RequestRecord {
     pub model: NamedVersion,
     /// The run that completed it, or `None` if it failed.
     pub last: Option<LastRun>,
+    /// The numbers of its last batches, as in spans.
+    pub batches: Vec<u64>,
     /// The reason of its failure, or `None` if it was answered.
     pub failure: Option<String>,
 }

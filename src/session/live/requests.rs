@@ -45,6 +45,8 @@ impl RequestsBefore {
 
 fn renumber(record: &mut RequestRecord, spans: &SpansOfEngines) {
     record.number = spans.numbered(record.number);
+    let batches = record.batches.iter_mut();
+    batches.for_each(|batch| *batch = spans.numbered(*batch));
     if let Some(run) = &mut record.last {
         run.batch = run.batch.map(|batch| spans.numbered(batch));
     }

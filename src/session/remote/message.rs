@@ -36,10 +36,10 @@ pub(super) enum Ask {
     Command(Command),
     /// Preview the changes that applying a setup would make.
     Preview(Box<Setup>),
-    /// Return the figures of the whole session.
-    History,
     /// Shut the server down.
     Stop,
+    /// Return the figures of the whole session.
+    History,
 }
 
 /// A received request.

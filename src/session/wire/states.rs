@@ -1,7 +1,7 @@
 //! States as they are received: checks that the parts of a decoded snapshot are consistent, and
 //! whether it differs from the last one.
 
-use crate::{FigureHistory, FigureRecord, SearchView, Snapshot};
+use crate::{FigureHistory, FigureRecord, RequestRecord, SearchView, Snapshot};
 use divisi_model::allocation::{Cell, Matrix};
 
 use super::WireError;
@@ -88,6 +88,10 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     bounded("last errors", shown.errors.last.len())?;
     bounded("slow requests", shown.requests.slowest.len())?;
     bounded("failed requests", shown.requests.failed.len())?;
+    let requests = &shown.requests;
+    for record in requests.slowest.iter().chain(&requests.failed) {
+        check_request(record, devices, members)?;
+    }
     for count in &shown.errors.counts {
         bounded("seconds of errors", count.series.len())?;
     }
@@ -118,6 +122,30 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     match whole {
         true => Ok(()),
         false => Err(WireError::Damaged("an entry outside the matrix".into())),
+    }
+}
+
+/// Checks that times can be added and that the place of the last run exists.
+fn check_request(record: &RequestRecord, devices: usize, members: usize) -> Result<(), WireError> {
+    let split = &record.split;
+    let times = [
+        record.ended,
+        record.latency,
+        record.received.unwrap_or_default(),
+        split.admission,
+        split.queueing,
+        split.batching,
+        split.copying,
+        split.computing,
+        split.combining,
+    ];
+    if times.iter().any(|time| time.as_secs() >= END_OF_TIME) {
+        return Err(WireError::Damaged("a time out of range".into()));
+    }
+    let place = record.last.as_ref().and_then(|last| last.place);
+    match place.is_none_or(|(device, member)| device.get() < devices && member.get() < members) {
+        true => Ok(()),
+        false => Err(WireError::Damaged("a run outside the matrix".into())),
     }
 }
 

@@ -18,6 +18,8 @@ macro_rules! each_panel {
         Models models '9' "served models, pipelines and ensembles by name and version",
         Clients clients '0' "network clients: connections, callers and errors",
         Tasks tasks 'a' "goals met, the policy for loading variants, and its decisions",
+        Time time 't' "figures over time with the changes: latency, rates, queue, refusals, objective, load",
+        Requests requests 'y' "the slowest and the failed requests, with what they waited for",
     } };
 }
 pub(crate) use each_panel;

@@ -19,16 +19,16 @@ use std::time::Duration;
 
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
-use divisi_session::{SearchState, Setup, Snapshot, Terms};
+use divisi_session::{FigureHistory, SearchState, Setup, Snapshot, Terms};
 use ratatui::layout::Rect;
 
 use crate::commands::{Binding, KeyContext, NotNow, ShownState};
 use crate::config::{Config, HangUp, Settings};
 use crate::layout::{Panel, PanelArrangement, PanelLayout};
 use crate::look::TerminalLook;
-use crate::text::measured_window;
+use crate::text::{Clock, measured_window};
 use crate::view::timeline::Timeline;
-use crate::view::{Scopes, SetupEdit, Streams};
+use crate::view::{RequestList, Scopes, SetupEdit, Streams, TimeSpan, TimeView};
 
 /// The console's initial options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,14 @@ pub struct Model {
     pub model_cursor: ModelCursor,
     /// The view of the timeline.
     pub streams: Streams,
+    /// The figures of the whole session.
+    pub figures: FigureHistory,
+    /// The view of the figures over time.
+    pub time: TimeView,
+    /// The view of the recent requests.
+    pub requests: RequestList,
+    /// The clock of times of day.
+    pub clock: Clock,
     /// The number of rows by which each panel is scrolled.
     pub scrolled: [usize; Panel::ALL.len()],
     /// Staged changes, while editing.
@@ -105,6 +113,9 @@ pub struct Model {
     pub settings: Settings,
 }
 
+/// The clocks on both sides of a socket may differ by less than this.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(3);
+
 impl Model {
     /// Creates the initial state.
     pub fn new(snapshot: Snapshot, options: &Options, look: TerminalLook) -> Self {
@@ -126,6 +137,10 @@ impl Model {
             },
             model_cursor,
             streams: Streams::default(),
+            figures: FigureHistory::default(),
+            time: TimeView::default(),
+            requests: RequestList::default(),
+            clock: Clock::default(),
             scrolled: [0; Panel::ALL.len()],
             edit: None,
             change: Remembered::default(),
@@ -203,6 +218,30 @@ impl Model {
     /// Returns the time of the current latencies.
     pub fn window(&self) -> Duration {
         measured_window(&self.snapshot, self.cleared)
+    }
+
+    /// Returns the time of the figures.
+    pub fn recorded_time(&self) -> TimeSpan {
+        TimeSpan {
+            from: self.figures.from().unwrap_or(self.snapshot.now),
+            now: self.snapshot.now,
+        }
+    }
+
+    /// Adds the last second to the figures. Returns whether the earlier figures have to be read: some
+    /// are missing, or they are of a later time.
+    pub(crate) fn follow_second(&mut self) -> bool {
+        let Some(second) = &self.snapshot.second else {
+            return false;
+        };
+        let until = self.figures.until();
+        if self.snapshot.now + CLOCKS_DIFFER < until {
+            self.figures = FigureHistory::default();
+            return true;
+        }
+        let is_missing = second.from() > until;
+        self.figures.push(second.clone());
+        is_missing
     }
 
     /// Returns whether a search runs or is paused.

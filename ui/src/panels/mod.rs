@@ -20,11 +20,13 @@ mod log;
 mod member_columns;
 mod members;
 mod models;
+mod requests;
 mod search;
 mod steps;
 mod streams;
 mod tasks;
 mod throughput;
+mod time;
 pub(crate) mod what_if;
 
 pub(crate) use allocation::cell_at;
@@ -36,6 +38,7 @@ pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
 pub(crate) use models::cursor as model_cursor;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
+pub(crate) use time::TimePlan;
 
 use crate::layout::{Panel, each_panel};
 use crate::look::Painter;
@@ -57,6 +60,11 @@ each_panel!(declared);
 /// Draws a panel.
 pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
     (body(panel).draw)(painter, model);
+}
+
+/// Returns the number of columns inside a panel on the screen.
+pub(crate) fn columns_inside(model: &Model, panel: Panel) -> u16 {
+    areas::inside(model, panel).0
 }
 
 /// Returns the number of rows by which a panel is scrolled after another `step` down.

@@ -1,9 +1,16 @@
 //! The user's view: a staged setup, the timeline, its visible part, and the subjects of figures.
 
 mod edit;
+mod lit;
+mod requests;
+mod time;
 pub(crate) mod timeline;
 
 pub(crate) use edit::{SetupEdit, TakenWorker};
+pub(crate) use lit::LitRequest;
+pub(crate) use requests::id_of;
+pub(crate) use requests::{RequestList, RequestOrder};
+pub(crate) use time::{TimeSpan, TimeView};
 
 use std::time::Duration;
 
@@ -88,6 +95,19 @@ pub struct SpanReading {
     pub span: Span,
     /// The known steps of its batch, in the order of their starts.
     pub steps: Vec<Span>,
+    /// The request to show, or `None` for that of the span.
+    pub lit: Option<LitRequest>,
+}
+
+impl SpanReading {
+    /// Returns the request to show.
+    pub fn request(&self) -> LitRequest {
+        let own = || LitRequest {
+            number: self.span.request,
+            batches: Vec::new(),
+        };
+        self.lit.clone().unwrap_or_else(own)
+    }
 }
 
 /// The view of the timeline.

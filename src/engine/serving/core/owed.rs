@@ -25,6 +25,8 @@ pub struct Finished<T> {
     pub split: LatencySplit,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,
+    /// Its last batches.
+    pub batches: RequestBatches,
     /// The run that completed it, or `None` if none did.
     pub last: Option<CompletingRun>,
     /// Whether the request fails because too many steps of one of its quorums failed.
@@ -38,6 +40,29 @@ pub struct CompletingRun {
     pub step: StepIndex,
     /// The batch with its device and its member, or `None` for a step on the host.
     pub batch: Option<(BatchId, DeviceIndex, MemberIndex)>,
+}
+
+/// The numbers of the last batches of a request, without memory of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestBatches {
+    numbers: [u64; MOST_BATCHES],
+    count: usize,
+}
+
+/// The number of batches kept for each request.
+const MOST_BATCHES: usize = 16;
+
+impl RequestBatches {
+    /// Adds a batch, in place of the oldest one.
+    pub(super) fn add(&mut self, batch: BatchId) {
+        self.numbers[self.count % MOST_BATCHES] = batch.0;
+        self.count += 1;
+    }
+
+    /// Returns the numbers, in no order.
+    pub fn numbers(&self) -> &[u64] {
+        &self.numbers[..self.count.min(MOST_BATCHES)]
+    }
 }
 
 /// Requests that are over. Only [`Owed::pay`] takes them out. Dropped requests are counted

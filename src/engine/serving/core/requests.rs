@@ -12,7 +12,7 @@ use divisi_model::metrics::LatencySplit;
 use super::Core;
 use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry, RequestTimers};
 use super::follow::Following;
-use super::owed::{CompletingRun, Finished, Owed};
+use super::owed::{CompletingRun, Finished, Owed, RequestBatches};
 use super::steps::{self, StepEnd};
 
 impl<T: Clone> Core<T> {
@@ -68,6 +68,7 @@ impl<T: Clone> Core<T> {
             turn,
             deadline: arrival.deadline,
             late: Vec::new(),
+            batches: RequestBatches::default(),
             begun: false,
             over: false,
         };
@@ -222,6 +223,8 @@ impl<T: Clone> Core<T> {
             batch: end.batch,
         });
         if let Some(mut end) = end {
+            let batch = end.batch.iter();
+            batch.for_each(|(batch, ..)| entry.batches.add(*batch));
             place.outstanding -= end.outstanding;
             let progress = place.progress.as_ref();
             if entry.over || progress.is_some_and(|part| part.missing_rows(end.step) > 0) {

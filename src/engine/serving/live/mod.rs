@@ -16,6 +16,7 @@ mod faults;
 mod graph;
 mod host;
 mod host_steps;
+mod kept_requests;
 mod locks;
 mod member_sampler;
 mod options;
