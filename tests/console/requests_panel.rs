@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyCode;
 use divisi_console::console::Panel;
+use divisi_model::trace::{Span, SpanKind};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_session::{LastRun, LatencySplit, NamedVersion, RequestRecord, RequestsView, Snapshot};
 
@@ -145,28 +146,38 @@ fn a_selected_request_stays_while_others_arrive() {
     assert!(bench.text().contains("#40"));
 }
 
+/// The computation of a batch that begins with another request.
+fn span() -> Span {
+    Span {
+        device: DeviceIndex::new(1),
+        member: MemberIndex::new(5),
+        batch_size: 8,
+        lane: 0,
+        kind: SpanKind::Compute,
+        start: Duration::from_millis(41_900),
+        end: Duration::from_millis(41_904),
+        samples: 8,
+        batch: Some(3),
+        request: 11,
+        requests: 2,
+        of_step: None,
+    }
+}
+
 #[test]
 fn a_lit_request_shows_its_spans_and_its_last_worker() {
     let mut bench = bench(120, 40);
-    let span = bench
-        .console
-        .model()
-        .timeline
-        .next(0, |s| s.batch.is_some());
-    let (_, span) = span.expect("a span with a batch");
-    bench.show(|shown| {
-        let record = &mut shown.requests.slowest[0];
-        record.ended = span.end;
-        record.batches = vec![span.batch.expect("a batch")];
-    });
+    bench.desk.spans.lock().expect("lock").push(span());
+    bench.show(|shown| shown.requests.slowest[0].ended = span().end);
     bench.keys("y");
     bench.press(KeyCode::Enter);
     let model = bench.console.model();
     let reading = model.streams.reading.as_ref().expect("a lit span");
-    assert_eq!(reading.span.batch, span.batch);
+    assert_eq!(reading.span, span());
     assert_eq!(reading.request().number, 12);
     assert_eq!(model.cursor.member, MemberIndex::new(5));
     assert_eq!(model.focus, Panel::Requests);
+    assert!(bench.text().contains("3 streams"), "{}", bench.text());
     bench.press(KeyCode::Esc);
     assert!(bench.console.model().streams.reading.is_none());
 }
