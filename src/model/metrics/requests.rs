@@ -42,7 +42,7 @@ pub enum RequestSender {
 pub struct RequestOrigin {
     /// The client.
     pub sender: RequestSender,
-    /// The client's id of the request; empty if there is none.
+    /// The client's id of the request, or empty without an id.
     pub id: Arc<str>,
     /// The time from the beginning of the call until the request was read.
     pub received: Duration,
@@ -77,7 +77,7 @@ pub struct RequestRecord {
     pub samples: usize,
     /// The client: the name of its key or its address, or `None` if it came from this process.
     pub sender: Option<String>,
-    /// The client's id of the request; empty if there is none.
+    /// The client's id of the request, or empty without an id.
     pub id: String,
     /// The served model.
     pub model: NamedVersion,

@@ -124,7 +124,7 @@ impl FigureHistory {
         self.last().is_none()
     }
 
-    /// Returns the merged records that overlap a time, or `None` if there are none.
+    /// Returns the merged records that overlap a time, or `None` without such records.
     pub fn within(&self, from: Duration, until: Duration) -> Option<FigureRecord> {
         let overlaps = |record: &&FigureRecord| record.from() < until && record.until() > from;
         let mut found = self.records().filter(overlaps);

@@ -71,7 +71,7 @@ impl FigureRecorder {
         let counted = counters();
         let mut record = self.close(at.as_secs(), second);
         let passed = now.saturating_sub(at).as_secs_f64();
-        Difference::new(passed, &before, &counted).add_to(&mut record);
+        SecondDifference::new(passed, &before, &counted).add_to(&mut record);
         self.history.push(record);
         self.base = Some((now, counted));
         self.sample(second, gauges);
@@ -109,16 +109,16 @@ impl FigureRecorder {
 }
 
 /// The difference of two readings.
-struct Difference<'a> {
+struct SecondDifference<'a> {
     /// The seconds between both.
     passed: f64,
     before: &'a FigureCounters,
     now: &'a FigureCounters,
 }
 
-impl<'a> Difference<'a> {
+impl<'a> SecondDifference<'a> {
     fn new(passed: f64, before: &'a FigureCounters, now: &'a FigureCounters) -> Self {
-        Difference {
+        SecondDifference {
             passed: passed.max(1e-3),
             before,
             now,

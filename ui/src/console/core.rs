@@ -13,7 +13,7 @@ use crate::files;
 use crate::layout::Panel;
 use crate::look::TerminalLook;
 use crate::model::{ConsoleEvent, DemoState, Effect, Model, Options, SessionNews};
-use crate::text::Clock;
+use crate::text::WallClock;
 
 /// A console on a session, drawn into any buffer.
 pub struct Console {
@@ -34,7 +34,7 @@ impl Console {
     }
 
     /// Shows times of day by another clock than that of UTC.
-    pub fn set_clock(&mut self, clock: Clock) {
+    pub fn set_clock(&mut self, clock: WallClock) {
         self.state.model.clock = clock;
     }
 

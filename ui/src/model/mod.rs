@@ -26,7 +26,7 @@ use crate::commands::{Binding, KeyContext, NotNow, ShownState};
 use crate::config::{Config, HangUp, Settings};
 use crate::layout::{Panel, PanelArrangement, PanelLayout};
 use crate::look::TerminalLook;
-use crate::text::{Clock, measured_window};
+use crate::text::{WallClock, measured_window};
 use crate::view::timeline::Timeline;
 use crate::view::{RequestList, Scopes, SetupEdit, Streams, TimeSpan, TimeView};
 
@@ -88,7 +88,7 @@ pub struct Model {
     /// The view of the recent requests.
     pub requests: RequestList,
     /// The clock of times of day.
-    pub clock: Clock,
+    pub clock: WallClock,
     /// The number of rows by which each panel is scrolled.
     pub scrolled: [usize; Panel::ALL.len()],
     /// Staged changes, while editing.
@@ -140,7 +140,7 @@ impl Model {
             figures: FigureHistory::default(),
             time: TimeView::default(),
             requests: RequestList::default(),
-            clock: Clock::default(),
+            clock: WallClock::default(),
             scrolled: [0; Panel::ALL.len()],
             edit: None,
             change: Remembered::default(),

@@ -8,23 +8,23 @@ use jiff::tz::TimeZone;
 
 /// A zone in which times of day are shown.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Clock {
+pub struct WallClock {
     zone: TimeZone,
 }
 
-impl Default for Clock {
+impl Default for WallClock {
     /// Returns a clock in UTC.
     fn default() -> Self {
-        Clock {
+        WallClock {
             zone: TimeZone::UTC,
         }
     }
 }
 
-impl Clock {
+impl WallClock {
     /// Returns a clock in the zone of this machine.
     pub fn of_system() -> Self {
-        Clock {
+        WallClock {
             zone: TimeZone::system(),
         }
     }

@@ -8,7 +8,7 @@ mod objective;
 pub(crate) mod status;
 
 pub(crate) use clients::{error_words, last_error};
-pub use clock::Clock;
+pub use clock::WallClock;
 pub(crate) use objective::{MissedObjective, objective};
 pub(crate) use status::{load_words, measured_window};
 

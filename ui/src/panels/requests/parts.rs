@@ -80,8 +80,8 @@ pub(super) fn largest(record: &RequestRecord) -> String {
     })
 }
 
-/// Returns the critical path of an answered request in words: what it waited for and what was
-/// computed, on the chain that ended last.
+/// Returns the critical path of an answered request in words: its waits and its computation on the
+/// chain that ended last.
 pub(super) fn path_words(model: &Model, record: &RequestRecord) -> String {
     let split = &record.split;
     let last = last_words(model, record.last.as_ref());

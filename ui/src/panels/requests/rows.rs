@@ -144,7 +144,7 @@ fn figures_end(left: u16, columns: &[&RequestColumn]) -> u16 {
     left + columns.iter().map(|column| column.width()).sum::<u16>()
 }
 
-/// Returns the id of the client, or the number if there is none.
+/// Returns the id of the client, or the number without an id.
 pub(super) fn name(record: &RequestRecord) -> String {
     match record.id.is_empty() {
         true => format!("#{}", record.number),

@@ -25,14 +25,14 @@ pub(super) static PANEL: PanelBody = PanelBody {
     least_width: 44,
     height: |model, _| height_for(measured(model).len() * usize::from(TALLEST) + 10, 8),
     scroll_end: |model, _, rows| {
-        let room = Rows::new(rows as u16, model).figures;
+        let room = TimeRows::new(rows as u16, model).figures;
         measured(model).len().saturating_sub(usize::from(room))
     },
     ..PanelBody::new(draw)
 };
 
 /// The rows of the panel.
-struct Rows {
+struct TimeRows {
     /// The number of figures that fit.
     figures: u16,
     /// The rows of each figure.
@@ -43,7 +43,7 @@ struct Rows {
     below: u16,
 }
 
-impl Rows {
+impl TimeRows {
     fn new(height: u16, model: &Model) -> Self {
         let all = measured(model).len() as u16;
         // A row for the signs of changes, and one for their words.
@@ -52,7 +52,7 @@ impl Rows {
         let wanted = if room > all { 3 } else { 1 };
         let each = (room.saturating_sub(wanted) / all.max(1)).clamp(1, TALLEST);
         let figures = all.min(room.saturating_sub(1) / each).max(1);
-        Rows {
+        TimeRows {
             figures,
             each,
             axis,
@@ -80,7 +80,7 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
         inside.text(1, 0, "figures appear after the first second", Role::Dim);
         return;
     }
-    let rows = Rows::new(inside.height(), model);
+    let rows = TimeRows::new(inside.height(), model);
     let dots = plan.dots(&model.figures);
     let read = read(model, &plan);
     let figures = usize::from(rows.figures);
@@ -114,9 +114,8 @@ fn read(model: &Model, plan: &TimePlan) -> Option<FigureRecord> {
 /// Highlights the column of the cursor in `height` rows.
 fn draw_cursor(inside: &mut Painter<'_>, height: u16, plan: &TimePlan, model: &Model) {
     let cell = model.time.cursor().and_then(|at| plan.cell_of(at));
-    for y in cell.into_iter().flat_map(|_| 0..height) {
-        inside.restyle(plan.left + cell.unwrap_or_default(), y, 1, Role::Cursor);
-    }
+    let Some(cell) = cell else { return };
+    (0..height).for_each(|y| inside.restyle(plan.left + cell, y, 1, Role::Cursor));
 }
 
 /// Returns the visible time, the time of a column, and the time of the values.

@@ -85,7 +85,7 @@ impl TimePlan {
         (seconds(from), seconds(from + each))
     }
 
-    /// Returns the figures of each column of dots, two for each column, or `None` where nothing is
+    /// Returns the figures of each column of dots, two for each column, or `None` if nothing is
     /// recorded.
     pub(super) fn dots(&self, history: &FigureHistory) -> Vec<Option<FigureRecord>> {
         let mut dots: Vec<Option<FigureRecord>> = vec![None; usize::from(self.cells) * 2];
