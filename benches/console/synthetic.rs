@@ -224,6 +224,9 @@ fn shown() -> Snapshot {
         model_change: None,
         graphs: Vec::new(),
         now: Duration::ZERO,
+        started: None,
+        second: None,
+        requests: Default::default(),
         ensemble: "synthetic".into(),
         answers: AnswerKind::Classes {
             count: AnswerWidth::nearest(10),

@@ -12,6 +12,7 @@ use divisi_engine::serving::{RequestLedger, StepRun};
 use divisi_model::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
 use divisi_model::dataflow::StepIndex;
 use divisi_model::ensemble::Queueing;
+use divisi_model::metrics::RequestOrigin;
 use divisi_runtime::tensor::Signature;
 
 use crate::error::ServiceError;
@@ -187,6 +188,8 @@ pub struct InferenceRequest {
     pub due: Option<Duration>,
     /// Counts the runs of its steps outside of the answer.
     pub untold: Arc<dyn RunCounter>,
+    /// The client's part, for the list of recent requests.
+    pub origin: Option<RequestOrigin>,
 }
 
 /// The parts of a request's time.

@@ -14,6 +14,7 @@ mod command;
 mod door_view;
 mod entries;
 mod failure_watch;
+mod figures;
 mod host_view;
 mod live;
 mod model_view;
@@ -25,6 +26,7 @@ pub mod replay;
 mod setup_file;
 mod snapshot;
 mod task_scaling;
+mod wall_start;
 pub mod wire;
 
 pub use arrange::{Arranged, Arrangement, arrange};
@@ -40,12 +42,15 @@ pub use divisi_engine::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use divisi_engine::serving::{LogLevel, SettingChange, Setup};
 pub use divisi_model::error_kind::ErrorKind;
 pub use divisi_model::metrics::{
-    Distribution, ErrorCount, ErrorKey, ErrorOutcome, ErrorSubject, LatencyView, NamedVersion,
-    RequestError,
+    Distribution, ErrorCount, ErrorKey, ErrorOutcome, ErrorSubject, LastRun, LatencySplit,
+    LatencyView, NamedVersion, RequestError, RequestRecord, RequestsView,
 };
 pub use door_view::{CallerFigures, CallerView, DoorAddress, DoorProtocol, DoorView, ModelCallers};
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
+pub use figures::{
+    Figure, FigureCounters, FigureGauges, FigureHistory, FigureRecord, FigureRecorder, FigureSpread,
+};
 pub use host_view::{DisturbanceWatch, HostView};
 pub use live::LiveSession;
 pub use model_view::{
@@ -65,6 +70,8 @@ pub use task_scaling::{
     TaskScaling, TaskView, UnreachableView,
 };
 
+pub use wall_start::WallStart;
+
 use std::time::Duration;
 
 use divisi_model::trace::Span;
@@ -80,6 +87,14 @@ pub trait Session: Send {
     /// Moves the spans since the last call to `into`, oldest first. Returns the number of spans
     /// lost since the start.
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64;
+
+    /// Returns the figures of the whole session until [`Session::now`].
+    ///
+    /// # Errors
+    /// Returns the reason if the source does not answer.
+    fn history(&mut self) -> Result<FigureHistory, Refusal> {
+        Ok(FigureHistory::default())
+    }
 
     /// Requests a change. It happens in the background and shows in later snapshots.
     ///

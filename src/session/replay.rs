@@ -12,8 +12,8 @@ use super::playback::Playhead;
 use super::record::{Decoded, Record, RecordingReader, Records};
 use super::wire::{WireError, checked};
 use super::{
-    Audience, Command, EditPreview, LogEntry, LogLevel, Play, Playback, Refusal, Session,
-    SessionRefusal, Setup, Snapshot,
+    Audience, Command, EditPreview, FigureHistory, FigureRecord, LogEntry, LogLevel, Play,
+    Playback, Refusal, Session, SessionRefusal, Setup, Snapshot,
 };
 
 /// The time before a position whose spans are shown.
@@ -43,6 +43,10 @@ pub struct ReplaySession {
     forgotten: u64,
     /// The number of unreadable blocks.
     damaged: u64,
+    /// The figures of the played records.
+    figures: FigureHistory,
+    /// Whether the figures are complete from the start of the recording.
+    has_figures: bool,
 }
 
 impl ReplaySession {
@@ -88,6 +92,8 @@ impl ReplaySession {
             lost: 0,
             forgotten: 0,
             damaged,
+            figures: FigureHistory::default(),
+            has_figures: false,
         })
     }
 
@@ -135,7 +141,10 @@ impl ReplaySession {
         self.block = block;
         self.leave();
         match opening(&mut self.reader, block) {
-            Ok((shown, left)) => (self.shown, self.left) = (shown, left),
+            Ok((shown, left)) => {
+                self.left = left;
+                self.show(shown);
+            }
             Err(_) => self.damaged += 1,
         }
     }
@@ -148,7 +157,11 @@ impl ReplaySession {
 
     fn take(&mut self, record: Record) {
         let taken = match record {
-            Record::State(shown) => checked(*shown).map(|shown| self.shown = shown),
+            Record::State(shown) => checked(*shown).map(|shown| self.show(shown)),
+            Record::Seconds(seconds) => {
+                self.add_seconds(seconds);
+                Ok(())
+            }
             Record::Spans(_, batch) => {
                 self.lost = batch.lost;
                 let taken = batch.unpack(&mut self.spans);
@@ -159,6 +172,39 @@ impl ReplaySession {
         if taken.is_err() {
             self.leave();
             self.damaged += 1;
+        }
+    }
+
+    /// Shows a state. Its last second belongs to the figures.
+    fn show(&mut self, shown: Snapshot) {
+        self.add_seconds(shown.second.clone());
+        self.shown = shown;
+    }
+
+    fn add_seconds(&mut self, seconds: impl IntoIterator<Item = FigureRecord>) {
+        let seconds = seconds.into_iter();
+        seconds.for_each(|second| self.figures.push(second));
+    }
+
+    /// Reads the figures of earlier blocks that were skipped.
+    fn read_figures(&mut self) {
+        if std::mem::replace(&mut self.has_figures, true) {
+            return;
+        }
+        let played = std::mem::take(&mut self.figures);
+        for block in 0..=self.block {
+            let seconds = self.seconds_before(block);
+            self.add_seconds(seconds);
+        }
+        self.add_seconds(played.records().cloned());
+    }
+
+    /// Returns the figures of the seconds before a block; none if it is damaged.
+    fn seconds_before(&mut self, block: usize) -> Vec<FigureRecord> {
+        let records = opening(&mut self.reader, block).map(|(_, records)| records);
+        match records.and_then(|mut records| records.next()) {
+            Ok(Some(Record::Seconds(seconds))) => seconds,
+            _ => Vec::new(),
         }
     }
 
@@ -182,6 +228,7 @@ impl ReplaySession {
         if now < before {
             self.epoch += 1;
             self.spans.clear();
+            self.figures = FigureHistory::default();
         } else if self.reader.block_at(now) == self.block {
             return self.advance();
         } else {
@@ -189,6 +236,7 @@ impl ReplaySession {
             // Skips the rest of the block being played.
             self.take_spans_left();
         }
+        self.has_figures = false;
         let target = self.reader.block_at(now);
         let first = match now < before {
             true => self.reader.block_at(from),
@@ -283,6 +331,12 @@ impl Session for ReplaySession {
         self.advance();
         into.append(&mut self.spans);
         self.lost.saturating_add(self.forgotten)
+    }
+
+    fn history(&mut self) -> Result<FigureHistory, Refusal> {
+        self.advance();
+        self.read_figures();
+        Ok(self.figures.clone())
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {

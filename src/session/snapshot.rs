@@ -14,7 +14,7 @@ use divisi_engine::serving::{LogLevel, Setup, StepGraph};
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::catalogue::{NamedMix, ServedCopies};
 use divisi_model::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
-use divisi_model::metrics::{Distribution, ErrorCount, LatencyView, RequestError};
+use divisi_model::metrics::{Distribution, ErrorCount, LatencyView, RequestError, RequestsView};
 use divisi_model::trace::Span;
 use divisi_runtime::compute::gpu::Precision;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
@@ -23,6 +23,7 @@ use super::command::Target;
 use super::door_view::DoorView;
 use super::entries::{DeviceView, EntryView, MemberView, Proposal};
 use super::failure_watch::LostRequests;
+use super::figures::FigureRecord;
 use super::host_view::HostView;
 use super::model_view::CatalogueView;
 use super::playback::Playback;
@@ -33,6 +34,10 @@ use super::task_scaling::ScalingView;
 pub struct Snapshot {
     /// Time since the engine's start.
     pub now: Duration,
+    /// The time of day of the engine's start, in milliseconds of Unix time, or `None` if unknown.
+    pub started: Option<u64>,
+    /// The figures of the last whole second, or `None` before its end.
+    pub second: Option<FigureRecord>,
     /// The number of the engine among the successive engines of this session. Devices, members and
     /// figures are those of this engine.
     pub generation: u64,
@@ -104,6 +109,8 @@ pub struct Snapshot {
     pub lately: LostRequests,
     /// The errors that clients saw.
     pub errors: ErrorsView,
+    /// The slowest requests of the last minute and the last failed ones.
+    pub requests: RequestsView,
     /// The built-in load generator.
     pub load: LoadView,
     /// The last search, running or finished.
@@ -143,6 +150,13 @@ impl Snapshot {
             segment_size: self.segment_size,
             precisions: self.members.iter().map(|m| m.precision).collect(),
         }
+    }
+
+    /// Returns the time of day of a time since the engine's start, in milliseconds of Unix time, or
+    /// `None` if it is unknown.
+    pub fn unix_ms(&self, at: Duration) -> Option<u64> {
+        let since = u64::try_from(at.as_millis()).ok()?;
+        self.started?.checked_add(since)
     }
 
     /// Returns a device, or `None` if there is no such row.

@@ -37,6 +37,7 @@ pub struct Desk {
     pub refusal: Arc<Mutex<Option<String>>>,
     pub spans: Arc<Mutex<Vec<Span>>>,
     pub lost: Arc<AtomicU64>,
+    pub history: Arc<Mutex<FigureHistory>>,
 }
 
 pub struct FakeSession {
@@ -62,6 +63,10 @@ impl Session for FakeSession {
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         into.append(&mut self.desk.spans.lock().unwrap());
         self.desk.lost.load(Ordering::SeqCst)
+    }
+
+    fn history(&mut self) -> Result<FigureHistory, Refusal> {
+        Ok(self.desk.history.lock().unwrap().clone())
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
@@ -210,6 +215,7 @@ impl Bench {
             refusal: Arc::default(),
             spans: Arc::new(Mutex::new(spans)),
             lost: Arc::default(),
+            history: Arc::default(),
         };
         let session = Box::new(FakeSession { desk: desk.clone() });
         let options = Options {
@@ -480,6 +486,9 @@ pub fn snapshot() -> Snapshot {
     let series = |i: u32| 4000.0 + 900.0 * (f64::from(i) / 6.0).sin();
     Snapshot {
         now: Duration::from_millis(42_000),
+        started: None,
+        second: None,
+        requests: RequestsView::default(),
         generation: 0,
         models: Vec::new(),
         copies: Arc::default(),

@@ -9,7 +9,7 @@ use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use crate::fake::Bench;
 use crate::rich::bench;
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 13] = [
     "overview",
     "allocation",
     "streams",
@@ -19,6 +19,8 @@ const NAMES: [&str; 11] = [
     "models",
     "clients",
     "tasks",
+    "time",
+    "requests",
     "search",
     "presenter",
 ];

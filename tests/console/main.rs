@@ -65,6 +65,7 @@ mod nothing;
 mod notify;
 #[path = "../support/npy.rs"]
 mod npy;
+mod over_time;
 mod panels;
 mod paste;
 mod pipelines;
@@ -76,6 +77,7 @@ mod reasons;
 mod registered;
 mod registered_doubts;
 mod repositories;
+mod requests_panel;
 mod rich;
 mod screens;
 mod served;

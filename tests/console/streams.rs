@@ -402,7 +402,7 @@ fn the_mouse_chooses_spans_scrolls_and_zooms() {
 #[test]
 fn what_is_held_is_exported() {
     let mut bench = one_batch(120, 40, PLAIN);
-    let effects = bench.press(KeyCode::Char('t'));
+    let effects = bench.press(KeyCode::Char('Z'));
     let [
         Effect::Write {
             path,
@@ -427,7 +427,7 @@ fn what_is_held_is_exported() {
     bench.keys("f++++++");
     bench.press(KeyCode::Home);
     bench.press(KeyCode::Right);
-    let effects = bench.press(KeyCode::Char('t'));
+    let effects = bench.press(KeyCode::Char('Z'));
     let [Effect::Write { bytes, .. }] = effects.as_slice() else {
         panic!("{effects:?}");
     };
@@ -439,7 +439,7 @@ fn what_is_held_is_exported() {
 #[test]
 fn nothing_to_export_is_said() {
     let mut bench = Bench::empty(120, 40, PLAIN);
-    bench.keys("3t");
+    bench.keys("3Z");
     assert!(bench.plain().contains("no span to export"));
 }
 

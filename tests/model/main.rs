@@ -42,6 +42,7 @@ mod place;
 mod precision_names;
 mod precision_remarks;
 mod replace;
+mod requests;
 #[path = "../support/sample.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod sample;

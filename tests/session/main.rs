@@ -26,6 +26,7 @@ mod doors;
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod engines;
 mod fates;
+mod figures;
 mod flaws;
 #[path = "../support/folder.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]

@@ -21,8 +21,8 @@ use divisi_session::remote::{
 use divisi_session::replay::ReplaySession;
 use divisi_session::wire::{Format, SpanBatch, checked, decode, encode, pack, unpack};
 use divisi_session::{
-    Command, EditPreview, Health, LiveSession, LoadPattern, LogEntry, LogLevel, Pace, Play,
-    Refusal, Session, Setup, Snapshot,
+    Command, EditPreview, Figure, FigureHistory, FigureRecord, FigureSpread, Health, LiveSession,
+    LoadPattern, LogEntry, LogLevel, Pace, Play, Refusal, Session, Setup, Snapshot,
 };
 use proptest::prelude::*;
 
@@ -45,6 +45,7 @@ pub fn template() -> Snapshot {
 pub struct Puppet {
     pub shown: Arc<Mutex<Snapshot>>,
     spans: Arc<Mutex<Vec<Span>>>,
+    history: Arc<Mutex<FigureHistory>>,
     pub sent: Arc<Mutex<Vec<Command>>>,
 }
 
@@ -53,6 +54,7 @@ impl Puppet {
         Puppet {
             shown: Arc::new(Mutex::new(template())),
             spans: Arc::default(),
+            history: Arc::default(),
             sent: Arc::default(),
         }
     }
@@ -62,6 +64,12 @@ impl Puppet {
         let mut shown = self.shown.lock().expect("lock");
         shown.now = Duration::from_millis(millis);
         shown.counters.answered = millis;
+        if let Some(number) = (millis / 1000).checked_sub(1) {
+            let second = FigureRecord::new(number, number + 1);
+            let second = second.with(Figure::Answered, FigureSpread::single(9.0, 1.0));
+            self.history.lock().expect("lock").push(second.clone());
+            shown.second = Some(second);
+        }
         let at = shown.now;
         shown.log.push(LogEntry {
             at,
@@ -104,6 +112,10 @@ impl Session for Puppet {
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         into.append(&mut self.spans.lock().expect("lock"));
         0
+    }
+
+    fn history(&mut self) -> Result<FigureHistory, Refusal> {
+        Ok(self.history.lock().expect("lock").clone())
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
-use divisi_model::metrics::ErrorSubject;
+use divisi_model::metrics::{ErrorSubject, RequestOrigin, RequestSender};
 use divisi_runtime::lock::Leaf;
 
 use divisi_inference::error::{ErrorKind, ServiceError};
@@ -36,6 +37,8 @@ struct CallState {
 /// got the error finds it in the ledger.
 pub(crate) struct CountedCall {
     callers: Arc<Callers>,
+    /// The beginning of the call.
+    began: Instant,
     state: Leaf<CallState>,
 }
 
@@ -48,6 +51,7 @@ impl CountedCall {
     fn new(callers: &Arc<Callers>, who: CallerName, subject: ErrorSubject) -> Self {
         CountedCall {
             callers: Arc::clone(callers),
+            began: Instant::now(),
             state: Leaf::new(CallState {
                 who,
                 subject,
@@ -61,6 +65,19 @@ impl CountedCall {
     pub(crate) fn request_within(&self) -> Self {
         let who = self.state.lock().who.clone();
         CountedCall::new(&self.callers, who, ErrorSubject::Request)
+    }
+
+    /// Returns the client's part of a request with this id that is read now.
+    pub(crate) fn origin(&self, id: &str) -> RequestOrigin {
+        let sender = match &self.state.lock().who {
+            CallerName::Key(name) => RequestSender::Key(Arc::clone(name)),
+            CallerName::Address(ip) => RequestSender::Address(ip.to_canonical()),
+        };
+        RequestOrigin {
+            sender,
+            id: id.into(),
+            received: self.began.elapsed(),
+        }
     }
 
     /// Records that the call is a request for inference.

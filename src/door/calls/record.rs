@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use divisi_model::metrics::RequestOrigin;
 use divisi_runtime::lock::Leaf;
 
 use crate::callers::CountedCall;
@@ -136,6 +137,12 @@ impl CallRecord {
         if let Some(open) = &self.open {
             note(&mut open.facts.lock());
         }
+    }
+
+    /// Returns the client's part of a request that is read now.
+    pub(crate) fn origin(&self, id: &str) -> Option<RequestOrigin> {
+        let counted = self.counted.as_ref();
+        counted.map(|counted| counted.origin(id))
     }
 
     /// Records that the model is requested now.

@@ -130,7 +130,7 @@ impl Gateway {
         let model = model.inspect_err(|error| record.fails_by(error))?;
         record.set_model(&model, &call.id);
         let mut tally = self.tallies.tally_of(&model).begin();
-        match self.answer(&call, &model, within).await {
+        match self.answer(&call, &model, within, record).await {
             Ok((answer, cache, reply)) => {
                 // Models may have changed while it waited.
                 if answer.model.version != model.version {
@@ -164,12 +164,13 @@ impl Gateway {
         call: &InferenceCall,
         model: &Arc<ModelDescription>,
         within: Option<Duration>,
+        record: &CallRecord,
     ) -> Result<(InferenceAnswer, CacheUse, InferenceReply), ServiceError> {
         let ReadyRequest {
             request,
             regions,
             _place,
-        } = self.ready(call, model, within)?;
+        } = self.ready(call, model, within, record)?;
         let (mut answer, cache) = self.answer_within(request, model).await?;
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
         let outputs = outputs.map(|(at, output)| {

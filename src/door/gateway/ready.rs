@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::calls::CallRecord;
 use crate::limits::{AllowanceShare, no_memory};
 use crate::metrics::Tallies;
 use crate::regions::ReservedPart;
@@ -31,6 +32,7 @@ impl Gateway {
         call: &InferenceCall,
         model: &Arc<ModelDescription>,
         within: Option<Duration>,
+        record: &CallRecord,
     ) -> Result<ReadyRequest, ServiceError> {
         let most = self.limits.requests;
         let _place = self.requests.take_one().ok_or_else(|| {
@@ -49,6 +51,7 @@ impl Gateway {
             patience,
             due: None,
             untold: Arc::<Tallies>::clone(&self.tallies),
+            origin: record.origin(&call.id),
         };
         // Outputs that cannot be written are refused before any computation.
         let regions = call.outputs.iter().map(|output| {

@@ -29,9 +29,9 @@ pub use batch::{
     Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
 };
 pub use core::{
-    Admission, Arrival, Core, CoreConfig, DeviceStats, Finished, HostWork, Latencies, LevelStats,
-    MemberStats, Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats, Verdict, WorkerStats,
-    batch_spans, transfer_span,
+    Admission, Arrival, CompletingRun, Core, CoreConfig, DeviceStats, Finished, HostWork,
+    Latencies, LevelStats, MemberStats, Next, Owed, PanicWatch, PipelineConfig, RequestBatches,
+    Stamps, StepStats, Verdict, WorkerStats, batch_spans, transfer_span,
 };
 pub use divisi_model::setup::{SettingChange, Setup, SetupError};
 pub use door::{Door, DoorState, Refused};

@@ -156,6 +156,7 @@ impl ServedModel {
             outputs: &computed,
             // The server records its errors.
             accounting: Accounting::Sender,
+            origin: asked.origin.as_ref(),
             ..rows
                 .request()
                 .detailed(self.form.detail())

@@ -11,6 +11,7 @@ mod errors;
 mod latency;
 mod moments;
 mod rate;
+mod requests;
 pub mod stats;
 
 use std::ops::AddAssign;
@@ -25,6 +26,10 @@ pub use errors::{
 pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole, LogHistogram, ScaledHistogram};
 pub use moments::{MOMENT, MOMENTS, MomentCounts};
 pub use rate::{Growth, RateRing, Reading};
+pub use requests::{
+    KEPT_REQUESTS, LastRun, REQUEST_WINDOW, RequestLog, RequestOrigin, RequestRecord,
+    RequestSender, RequestsView,
+};
 
 /// The time that *now* means for latencies. A later reload or clearing shortens it.
 pub const WINDOW: Duration = Duration::from_secs(SLOTS as u64);
@@ -149,7 +154,7 @@ impl LatencyTally {
 }
 
 /// The parts of one latency, or their sums over many latencies. The parts add up to the whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencySplit {
     /// The time from the due time of the request until its samples were queued: the door, resizing
     /// and scaling, writing to the pool, and the lateness of an open load.

@@ -4,10 +4,12 @@ mod basis;
 mod before;
 mod devices;
 mod engine_session;
+mod figures;
 mod forecast;
 mod load;
 mod log;
 mod models;
+mod requests;
 mod saturation;
 mod searches;
 mod spans;
@@ -22,16 +24,20 @@ use divisi_engine::deployment::{CatalogueChange, Deployment, Generation};
 use divisi_engine::load::EntryChooser;
 use divisi_engine::search::Cache;
 use divisi_engine::serving::{Engine, PredictorFactory};
+use divisi_model::metrics::RequestsView;
 use divisi_model::trace::Span;
+use divisi_model::wall_clock::unix_millis;
 use divisi_runtime::device::host::recent_load;
 
 use super::{
     CatalogueView, ClientDoor, Command, DisturbanceWatch, DoorAddress, DoorView, EditPreview,
-    HostView, LogLevel, Refusal, Session, SessionRefusal, Setup, Snapshot, TaskScaling,
+    FigureHistory, FigureRecorder, HostView, LogLevel, Refusal, Session, SessionRefusal, Setup,
+    Snapshot, TaskScaling, WallStart,
 };
 use before::EnginesBefore;
 use engine_session::EngineSession;
 use log::Log;
+use requests::RequestsBefore;
 use spans::SpansOfEngines;
 
 /// Observes and controls an [`Engine`], or those of a [`Deployment`]. Dropping it ends searches and
@@ -55,6 +61,10 @@ pub struct LiveSession {
     before: Arc<EnginesBefore>,
     /// The disturbances of the host, if the session watches it.
     disturbance: Option<DisturbanceWatch>,
+    /// The figures of the whole session.
+    figures: FigureRecorder,
+    started: WallStart,
+    requests_before: RequestsBefore,
 }
 
 /// Notifies a deployment when its operator exits.
@@ -127,6 +137,9 @@ impl LiveSession {
             changes,
             watched,
             disturbance: None,
+            figures: FigureRecorder::default(),
+            started: WallStart::default(),
+            requests_before: RequestsBefore::default(),
             spans: SpansOfEngines::default(),
             log,
             cache,
@@ -204,6 +217,7 @@ impl LiveSession {
         models::changes(&self.watched.catalogue, &running.catalogue)
             .into_iter()
             .for_each(|line| next.say(LogLevel::Info, line));
+        self.requests_before.leave(self.requests());
         self.spans.leave(&mut self.session, &self.watched, &running);
         next.go_on_from(&self.session);
         self.before.set_load(&next.load);
@@ -247,7 +261,7 @@ impl Session for LiveSession {
         let host = self.host();
         let mut shown = self.session.snapshot(told);
         self.spans.renumber(&mut shown.under_way);
-        Snapshot {
+        self.timed(Snapshot {
             host,
             generation,
             models,
@@ -255,7 +269,7 @@ impl Session for LiveSession {
             door: self.door.as_ref().map(|door| door.view()),
             scaling,
             ..shown
-        }
+        })
     }
 
     fn now(&mut self) -> Duration {
@@ -264,6 +278,10 @@ impl Session for LiveSession {
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         self.spans.drain(&mut self.session, into)
+    }
+
+    fn history(&mut self) -> Result<FigureHistory, Refusal> {
+        Ok(self.figures.history().clone())
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
@@ -294,6 +312,28 @@ impl Session for LiveSession {
 }
 
 impl LiveSession {
+    /// Returns the recent requests of all engines.
+    fn requests(&self) -> RequestsView {
+        let telemetry = self.session.engine.telemetry();
+        let running = telemetry.requests();
+        self.requests_before
+            .with(telemetry.now(), running, &self.spans)
+    }
+
+    /// Records the figures of a snapshot, and adds its time of day and its last second.
+    fn timed(&mut self, shown: Snapshot) -> Snapshot {
+        let engine = &self.session.engine;
+        let counters = || figures::counters(engine, shown.generation, &shown.load);
+        let gauges = figures::gauges(&shown);
+        self.figures.note(shown.now, &gauges, counters);
+        Snapshot {
+            requests: self.requests(),
+            started: Some(self.started.note(shown.now, unix_millis())),
+            second: self.figures.history().last().cloned(),
+            ..shown
+        }
+    }
+
     /// Returns the load of the host, or `None` if the session does not watch it. Writes to the log
     /// when a disturbance begins or ends.
     fn host(&mut self) -> Option<HostView> {

@@ -49,8 +49,16 @@ impl SpansOfEngines {
 
     /// Continues the numbers of earlier engines in spans of the running engine.
     pub(super) fn renumber(&self, spans: &mut [Span]) {
-        let apart = self.ended * APART;
-        spans.iter_mut().for_each(|span| number(span, apart));
+        for span in spans {
+            span.batch = span.batch.map(|batch| self.numbered(batch));
+            span.request = self.numbered(span.request);
+        }
+    }
+
+    /// Returns the number of a batch or a request of the running engine, after those of earlier
+    /// engines.
+    pub(super) fn numbered(&self, number: u64) -> u64 {
+        number.saturating_add(self.ended * APART)
     }
 
     /// Takes the remaining spans of an engine that is being replaced.
@@ -76,9 +84,4 @@ impl SpansOfEngines {
         self.left = moved.collect();
         self.ended += 1;
     }
-}
-
-fn number(span: &mut Span, apart: u64) {
-    span.batch = span.batch.map(|batch| batch.saturating_add(apart));
-    span.request = span.request.saturating_add(apart);
 }

@@ -14,7 +14,7 @@ use divisi_engine::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, 
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::catalogue::{Demand, Mix};
 use divisi_model::ensemble::{Ensemble, MemberFigures, MemberPrecision};
-use divisi_model::metrics::LatencyView;
+use divisi_model::metrics::{LatencyView, RequestsView};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::before;
@@ -70,6 +70,8 @@ impl EngineSession {
         let lately = self.lately(&seen);
         Snapshot {
             now: seen.now,
+            started: None,
+            second: None,
             generation: 0,
             models: Vec::new(),
             copies,
@@ -112,6 +114,7 @@ impl EngineSession {
             counters: self.counters(&seen),
             lately,
             errors: self.errors(),
+            requests: RequestsView::default(),
             load,
             search: self.searches.view(),
             reload: told.reload,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Snapshot;
 use crate::wire::{SpanBatch, WireError, encode, has_moved, packed_allowance, take_within};
+use crate::{FigureHistory, FigureRecord, Snapshot};
 
 /// The size of a block's head in bytes.
 pub(super) const HEAD: usize = 36;
@@ -33,6 +33,9 @@ pub(crate) enum Record<S = Box<Snapshot>> {
     State(S),
     /// The spans received by this time.
     Spans(Duration, SpanBatch),
+    /// The figures of the seconds before the block, since the block before it. Those of the first
+    /// block are of the whole session. They follow the first state of a block.
+    Seconds(Vec<FigureRecord>),
 }
 
 /// A block's head.
@@ -178,6 +181,7 @@ impl Record {
         match self {
             Record::State(shown) => shown.now,
             Record::Spans(at, _) => *at,
+            Record::Seconds(_) => Duration::ZERO,
         }
     }
 }
@@ -194,9 +198,43 @@ pub(super) struct Blocks {
     /// The records of this block, and the number of blocks before it.
     records: usize,
     done: u32,
+    /// The figures of the seconds that are not recorded yet.
+    seconds: Vec<FigureRecord>,
 }
 
+/// The maximum number of seconds between two blocks.
+const MOST_SECONDS: usize = 4096;
+
 impl Blocks {
+    /// Begins with the figures of the session before the recording.
+    pub(super) fn after(history: &FigureHistory) -> Self {
+        Blocks {
+            seconds: history.records().cloned().collect(),
+            ..Blocks::default()
+        }
+    }
+
+    /// Keeps the last second of a state for the next block.
+    fn note_second(&mut self, shown: &Snapshot) {
+        let known = self.seconds.last().map(FigureRecord::until);
+        let new = shown.second.iter();
+        let new = new.filter(|second| known.is_none_or(|until| second.from() >= until));
+        let room = MOST_SECONDS.saturating_sub(self.seconds.len());
+        self.seconds.extend(new.take(room).cloned());
+    }
+
+    /// Adds the figures of the seconds before the block, after its first state.
+    fn put_seconds(&mut self) -> Result<(), WireError> {
+        let seconds = std::mem::take(&mut self.seconds);
+        // Later states repeat the last second.
+        self.seconds.extend(seconds.last().cloned());
+        let record = encode(&Record::<&Snapshot>::Seconds(seconds))?;
+        if self.has_room(record.len(), MOST) {
+            self.put(record);
+        }
+        Ok(())
+    }
+
     /// Adds a state. Returns the previous block if it was full.
     ///
     /// # Errors
@@ -206,8 +244,10 @@ impl Blocks {
             true => self.finish(),
             false => None,
         };
+        self.note_second(&shown);
         let moved = has_moved(&mut self.last, &shown);
-        if self.raw.is_empty() {
+        let is_first = self.raw.is_empty();
+        if is_first {
             self.from = shown.now.max(self.until);
         } else if !moved && shown.now.saturating_sub(self.last_at) < STILL {
             return Ok(done);
@@ -219,6 +259,9 @@ impl Blocks {
             return Err(WireError::TooLong { found, most });
         }
         self.put(record);
+        if is_first {
+            self.put_seconds()?;
+        }
         self.last_at = shown.now;
         self.last = Some(shown);
         Ok(done)

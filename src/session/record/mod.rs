@@ -17,8 +17,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::{
-    Audience, Command, EditPreview, RecordingView, Refusal, Session, SessionRefusal, Setup,
-    Snapshot,
+    Audience, Command, EditPreview, FigureHistory, RecordingView, Refusal, Session, SessionRefusal,
+    Setup, Snapshot,
 };
 use divisi_model::trace::Span;
 
@@ -59,7 +59,9 @@ impl<S: Session> Recorder<S> {
         {
             return Err(SessionRefusal::RecordingUnderWay(path).into());
         }
-        let started = RecordingWriter::start(path, self.inner.now());
+        // A recording without earlier figures is better than none.
+        let history = self.inner.history().unwrap_or_default();
+        let started = RecordingWriter::start(path, self.inner.now(), &history);
         let refuse = |error: std::io::Error| SessionRefusal::RecordingFailed {
             path: path.to_owned(),
             why: error.to_string(),
@@ -119,6 +121,10 @@ impl<S: Session> Session for Recorder<S> {
             writer.spans(self.inner.now(), &into[first..], lost);
         }
         lost
+    }
+
+    fn history(&mut self) -> Result<FigureHistory, Refusal> {
+        self.inner.history()
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::wire::{Format, SpanBatch, hello};
-use crate::{RecordingView, Snapshot};
+use crate::{FigureHistory, RecordingView, Snapshot};
 use divisi_model::trace::Span;
 use divisi_runtime::lock::Leaf;
 
@@ -48,20 +48,21 @@ pub(super) struct RecordingWriter {
 
 impl RecordingWriter {
     /// Creates a file at `path`, or with a numbered name next to it if the path exists, and starts
-    /// to write to it.
+    /// to write to it. It begins with the figures of the session before.
     ///
     /// # Errors
     /// Returns an error if the file cannot be created or the thread cannot be started.
-    pub(super) fn start(path: &Path, since: Duration) -> io::Result<Self> {
+    pub(super) fn start(path: &Path, since: Duration, history: &FigureHistory) -> io::Result<Self> {
         let (file, path) = create(path)?;
         let status = Arc::new(Status::default());
         let (jobs, queue) = sync_channel(QUEUE);
         let (finished, done) = sync_channel(1);
         let shared = Arc::clone(&status);
+        let blocks = Blocks::after(history);
         thread::Builder::new()
             .name("recording".into())
             .spawn(move || {
-                if let Err(e) = write(file, &queue, &shared) {
+                if let Err(e) = write(file, blocks, &queue, &shared) {
                     *shared.failed.lock() = Some(e.to_string());
                 }
                 let _ = finished.try_send(());
@@ -132,7 +133,12 @@ impl Drop for RecordingWriter {
     }
 }
 
-fn write(mut file: File, queue: &Receiver<Job>, status: &Status) -> io::Result<()> {
+fn write(
+    mut file: File,
+    mut blocks: Blocks,
+    queue: &Receiver<Job>,
+    status: &Status,
+) -> io::Result<()> {
     let mut put = |bytes: &[u8]| {
         status
             .bytes
@@ -140,7 +146,6 @@ fn write(mut file: File, queue: &Receiver<Job>, status: &Status) -> io::Result<(
         file.write_all(bytes)
     };
     put(&hello(Format::Recording))?;
-    let mut blocks = Blocks::default();
     for job in queue {
         let done = match job {
             Job::State(shown) => blocks.state(*shown).map_err(io::Error::other)?,

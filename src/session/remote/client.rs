@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
+use crate::wire::checked_history;
+use crate::{
+    Audience, Command, EditPreview, FigureHistory, Health, Refusal, Session, Setup, Snapshot,
+};
 use divisi_engine::load::{Arrivals, LoadPattern};
 use divisi_model::trace::Span;
 
@@ -142,8 +145,16 @@ impl Session for RemoteSession {
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         match self.ask(Ask::Preview(Box::new(setup.clone())))? {
             Reply::Preview(preview) => Ok(*preview),
-            Reply::Done => Err(RemoteRefusal::NoPreview.into()),
+            Reply::Done | Reply::History(_) => Err(RemoteRefusal::NoPreview.into()),
         }
+    }
+
+    fn history(&mut self) -> Result<FigureHistory, Refusal> {
+        let Reply::History(records) = self.ask(Ask::History)? else {
+            return Err(RemoteRefusal::NoHistory.into());
+        };
+        let checked = checked_history(records);
+        checked.map_err(|wrong| RemoteRefusal::NotUnderstood(wrong.to_string()).into())
     }
 }
 

@@ -259,6 +259,10 @@ impl HubLoop {
                 let preview = self.session.preview(&setup)?;
                 Ok(Reply::Preview(Box::new(preview)))
             }
+            Ask::History => {
+                let history = self.session.history()?;
+                Ok(Reply::History(history.records().cloned().collect()))
+            }
             Ask::Command(command) => {
                 check_paths(&command)?;
                 self.session.command(command)?;

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{SpanBatch, WireError, decode, decode_first, encode, pack, unpack};
-use crate::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
+use crate::{Audience, Command, EditPreview, FigureRecord, Refusal, Setup, Snapshot};
 
 use super::RemoteRefusal;
 
@@ -38,6 +38,8 @@ pub(super) enum Ask {
     Preview(Box<Setup>),
     /// Shut the server down.
     Stop,
+    /// Return the figures of the whole session.
+    History,
 }
 
 /// A received request.
@@ -93,6 +95,8 @@ pub(super) enum Reply {
     Done,
     /// The requested preview.
     Preview(Box<EditPreview>),
+    /// The requested figures, oldest first.
+    History(Vec<FigureRecord>),
 }
 
 /// The maximum bytes of a message to the server.

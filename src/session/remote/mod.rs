@@ -109,6 +109,9 @@ pub enum RemoteRefusal {
     /// The server answered a preview with another message.
     #[error("the server sent no preview")]
     NoPreview,
+    /// The server answered a request for figures with another message.
+    #[error("the server sent no figures")]
+    NoHistory,
 }
 
 impl Coded for RemoteRefusal {
@@ -119,9 +122,10 @@ impl Coded for RemoteRefusal {
             RemoteRefusal::PathRelative(_) => Code::PathRelative,
             RemoteRefusal::File { .. } | RemoteRefusal::Load(_) => Code::LoadFile,
             RemoteRefusal::NotUnderstood(_) => Code::NotUnderstood,
-            RemoteRefusal::Gone(_) | RemoteRefusal::NotAsked(_) | RemoteRefusal::NoPreview => {
-                Code::ServerGone
-            }
+            RemoteRefusal::Gone(_)
+            | RemoteRefusal::NotAsked(_)
+            | RemoteRefusal::NoPreview
+            | RemoteRefusal::NoHistory => Code::ServerGone,
             RemoteRefusal::Silent(_) => Code::ServerSilent,
         }
     }

@@ -17,7 +17,7 @@ pub use spans::SpanBatch;
 pub use states::checked;
 
 pub(crate) use decoder::{packed_allowance, take_within};
-pub(crate) use states::has_moved;
+pub(crate) use states::{checked_history, has_moved};
 
 use std::cmp::Ordering;
 
@@ -147,10 +147,10 @@ impl Format {
     /// Returns the version of the data after the header.
     pub fn version(self) -> u16 {
         match self {
-            // Version 18 has complete states only.
-            Format::Recording => 18,
-            // Version 19 has complete states only.
-            Format::Connection => 19,
+            // Version 19 has figures over time.
+            Format::Recording => 19,
+            // Version 20 has figures over time.
+            Format::Connection => 20,
         }
     }
 

@@ -1,16 +1,17 @@
 //! States as they are received: checks that the parts of a decoded snapshot are consistent, and
 //! whether it differs from the last one.
 
-use crate::{SearchView, Snapshot};
+use crate::{FigureHistory, FigureRecord, RequestRecord, SearchView, Snapshot};
 use divisi_model::allocation::{Cell, Matrix};
 
 use super::WireError;
 
-/// Returns whether `shown` differs from the last state. The time and the load of the host do not
-/// count, since they change even while nothing happens. They are set in `last`.
+/// Returns whether `shown` differs from the last state. The time, the load of the host and the last
+/// second do not count, since they change even while nothing happens. They are set in `last`.
 pub(crate) fn has_moved(last: &mut Option<Snapshot>, shown: &Snapshot) -> bool {
     let Some(last) = last else { return true };
     last.now = shown.now;
+    last.second.clone_from(&shown.second);
     last.host.clone_from(&shown.host);
     last != shown
 }
@@ -21,6 +22,27 @@ pub(crate) fn has_moved(last: &mut Option<Snapshot>, shown: &Snapshot) -> bool {
 /// Returns an error that names the inconsistent part.
 pub fn checked(shown: Snapshot) -> Result<Snapshot, WireError> {
     check(&shown).map(|()| shown)
+}
+
+/// Returns the history of decoded records.
+///
+/// # Errors
+/// Returns an error if there are too many records or one has impossible numbers.
+pub(crate) fn checked_history(records: Vec<FigureRecord>) -> Result<FigureHistory, WireError> {
+    if !FigureHistory::has_room_for(records.len()) {
+        let found = records.len();
+        return Err(WireError::Damaged(format!("{found} records of figures")));
+    }
+    checked_records(records.iter())?;
+    Ok(FigureHistory::from_records(records))
+}
+
+fn checked_records<'a>(records: impl Iterator<Item = &'a FigureRecord>) -> Result<(), WireError> {
+    let mut records = records;
+    match records.all(FigureRecord::is_valid) {
+        true => Ok(()),
+        false => Err(WireError::Damaged("impossible figures".into())),
+    }
 }
 
 /// A bound on times in seconds that leaves room for additions.
@@ -35,6 +57,8 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     if shown.now.as_secs() >= END_OF_TIME {
         return Err(WireError::Damaged("a time out of range".into()));
     }
+    let second = shown.second.iter();
+    checked_records(second)?;
     bounded("lines of log", shown.log.len())?;
     bounded("marks", shown.marks.len())?;
     bounded("past setups", shown.history.len())?;
@@ -62,6 +86,12 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     }
     bounded("kinds of errors", shown.errors.counts.len())?;
     bounded("last errors", shown.errors.last.len())?;
+    bounded("slow requests", shown.requests.slowest.len())?;
+    bounded("failed requests", shown.requests.failed.len())?;
+    let requests = &shown.requests;
+    for record in requests.slowest.iter().chain(&requests.failed) {
+        check_request(record, devices, members)?;
+    }
     for count in &shown.errors.counts {
         bounded("seconds of errors", count.series.len())?;
     }
@@ -92,6 +122,30 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     match whole {
         true => Ok(()),
         false => Err(WireError::Damaged("an entry outside the matrix".into())),
+    }
+}
+
+/// Checks that times can be added and that the place of the last run exists.
+fn check_request(record: &RequestRecord, devices: usize, members: usize) -> Result<(), WireError> {
+    let split = &record.split;
+    let times = [
+        record.ended,
+        record.latency,
+        record.received.unwrap_or_default(),
+        split.admission,
+        split.queueing,
+        split.batching,
+        split.copying,
+        split.computing,
+        split.combining,
+    ];
+    if times.iter().any(|time| time.as_secs() >= END_OF_TIME) {
+        return Err(WireError::Damaged("a time out of range".into()));
+    }
+    let place = record.last.as_ref().and_then(|last| last.place);
+    match place.is_none_or(|(device, member)| device.get() < devices && member.get() < members) {
+        true => Ok(()),
+        false => Err(WireError::Damaged("a run outside the matrix".into())),
     }
 }
 

@@ -10,11 +10,13 @@ mod edit;
 mod follow_up;
 mod lines;
 mod panels;
+pub(crate) mod requests;
 mod session;
 pub(crate) mod stage;
 mod staged;
 pub(crate) mod streams;
 mod table;
+pub(crate) mod time;
 
 use divisi_session::Command;
 

@@ -8,7 +8,7 @@ use divisi_session::Command;
 use ratatui::layout::{Position, Rect};
 
 use super::follow_up::FollowUp;
-use super::streams;
+use super::{requests, streams, time};
 use crate::config::{ConfigError, Settings};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
@@ -77,6 +77,9 @@ pub(crate) fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position)
     if model.edit.is_none() {
         model.focus = panel;
     }
+    if panel == Panel::Time {
+        time::click(model, area, at);
+    }
     if panel == Panel::Allocation
         && let Some(cell) = cell_at(model, area, at)
     {
@@ -142,9 +145,18 @@ fn step(model: &mut Model, panel: Panel, step: isize) {
     *whose = whose.there(shown).step(step, shown);
 }
 
+/// Shows less or more time in the focused panel, or in the streams.
+pub(super) fn zoom(model: &mut Model, by: isize) {
+    match model.focus {
+        Panel::Time => time::zoom(model, by),
+        _ => streams::zoom(model, by, None),
+    }
+}
+
 /// Moves in the focused panel, vertically or sideways.
 pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
     match model.focus {
+        Panel::Time if sideways && model.edit.is_none() => time::pan(model, step as f64 / 4.0),
         Panel::Streams if sideways && model.edit.is_none() => {
             streams::pan(model, step as f64 / 4.0);
         }
@@ -171,6 +183,7 @@ pub(super) fn leap(model: &mut Model, direction: isize) {
 
 fn scroll_rows(model: &mut Model, step: isize) {
     match model.focus {
+        Panel::Time if step.abs() == FAR => time::leap(model, step),
         // Up and down cycle through the subjects of a level there.
         Panel::Latency | Panel::Throughput => {}
         panel => scroll(model, panel, step),
@@ -183,6 +196,7 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Allocation => walk(model, step, false),
         Panel::Streams => streams::choose(model, step),
         Panel::Members => walk(model, step, true),
+        Panel::Requests => requests::choose(model, step),
         Panel::Models => {
             let models = &model.snapshot.models;
             let next = streams::moved(model_cursor(model), step, models.len());

@@ -14,7 +14,7 @@ use crate::model::{Effect, Model};
 use crate::panels::{StreamRow, StreamsView, stream_keys, streams_on_screen};
 use crate::text::format;
 use crate::view::timeline::{RowKey, TimelineRows};
-use crate::view::{SpanReading, ZOOMS};
+use crate::view::{LitRequest, SpanReading, ZOOMS};
 
 /// Handles a key while the filter is typed. Returns whether it was used.
 pub(crate) fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
@@ -213,6 +213,7 @@ fn read(model: &mut Model, found: Option<(u64, Span)>) {
         number,
         span,
         steps,
+        lit: None,
     });
     let (length, end) = (
         model.streams.length(),
@@ -226,6 +227,33 @@ fn read(model: &mut Model, found: Option<(u64, Span)>) {
             span.start + (span.end - span.start).min(length) / 2 + length / 2,
         ),
     }
+}
+
+/// Lights a request at one of its spans: selects the span's row, and shows about the time of the
+/// request, `took`, before the span's end.
+pub(super) fn light(
+    model: &mut Model,
+    (number, span): (u64, Span),
+    request: LitRequest,
+    took: Duration,
+) {
+    let enough = took.mul_f64(1.5).as_micros();
+    let zoom = ZOOMS
+        .iter()
+        .position(|micros| u128::from(*micros) >= enough);
+    model.streams.zoom = zoom.unwrap_or(ZOOMS.len() - 1);
+    model.streams.selected = Some(RowKey::Lane {
+        device: span.device,
+        member: span.member,
+        lane: span.lane,
+    });
+    model.streams.reading = Some(SpanReading {
+        number,
+        span,
+        steps: model.timeline.batch_of(number, &span),
+        lit: Some(request),
+    });
+    hold(model, span.end + model.streams.length().mul_f64(0.1));
 }
 
 /// Handles the mouse over the panel. Returns whether the event was used.

@@ -13,7 +13,7 @@ use divisi_session::Command;
 
 use super::follow_up::FollowUp;
 use super::lines::{self, LineFront, LineWords, Said};
-use super::{arguments, comparison, edit, panels, session, stage, streams};
+use super::{arguments, comparison, edit, panels, requests, session, stage, streams, time};
 use crate::commands::{self, CommandInfo, each_command};
 use crate::dialogs::{Dialog, Form, Help, HistoryDialog, Palette, PanelList, Themes};
 use crate::model::{Effect, Model};

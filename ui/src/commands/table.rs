@@ -176,12 +176,22 @@ macro_rules! each_command {
         FILTER_ROWS = command("filter-rows"), screen(|m| streams::filter(m).into()),
             keys(In(Panel::Streams), &[key('/')], "filter", "filter rows", "show only rows with a matching device or member");
         EXPORT_TRACE = command("export-trace"), screen(streams::export),
-            keys(In(Panel::Streams), &[key('t')], "", "export the timeline", "write the frozen spans, or all, as a Perfetto trace");
+            keys(In(Panel::Streams), &[key('Z')], "", "export the timeline", "write the frozen spans, or all, as a Perfetto trace");
+        CURSOR_BEFORE = command("cursor-before"), screen(|m| time::step(m, -1).into()),
+            keys(In(Panel::Time), &[key(',')], "cursor", "cursor back in time", "read out the figures and the change one column earlier");
+        CURSOR_AFTER = command("cursor-after"), screen(|m| time::step(m, 1).into()),
+            keys(In(Panel::Time), &[key('.')], "", "cursor forward in time", "read out the figures and the change one column later");
+        LIGHT_REQUEST = command("light-request"), screen(|m| requests::light(m).into()),
+            keys(In(Panel::Requests), &[code_key(KeyCode::Enter)], "light", "light the request", "show its spans in the streams, and its last worker in the matrix");
+        SORT_REQUESTS = command("sort-requests"), screen(|m| requests::sort(m).into()),
+            keys(In(Panel::Requests), &[key('o')], "order", "order requests", "list the slowest, the failed or the newest requests");
+        FILTER_REQUESTS = command("filter-requests"), screen(|m| requests::filter(m).into()),
+            keys(In(Panel::Requests), &[key('/')], "filter", "filter requests", "list only requests with a matching number, id or client");
         FREEZE = command("freeze"), screen(|m| streams::freeze(m).into()),
             keys(Main, &[key('f')], "freeze", "freeze the streams", "freeze the timeline while serving continues; again to go live");
-        ZOOM_IN = command("zoom-in"), screen(|m| streams::zoom(m, -1, None).into()),
+        ZOOM_IN = command("zoom-in"), screen(|m| panels::zoom(m, -1).into()),
             keys(Main, &[key('+'), key('=')], "", "zoom in", "show less time");
-        ZOOM_OUT = command("zoom-out"), screen(|m| streams::zoom(m, 1, None).into()),
+        ZOOM_OUT = command("zoom-out"), screen(|m| panels::zoom(m, 1).into()),
             keys(Main, &[key('-')], "", "zoom out", "show more time");
         EXPAND = command("expand"), screen(|m| panels::expand(m).into()),
             keys(Main, &[code_key(KeyCode::Enter), key('z')], "expand", "expand the panel", "show the focused panel on the whole screen, or all panels");

@@ -20,6 +20,7 @@ use super::pace::{Due, Pace};
 use super::terminal::TerminalScreen;
 use crate::config;
 use crate::model::{ConsoleEvent, Effect, Options};
+use crate::text::WallClock;
 
 /// The time within which keys belong to a paste. Typed keys are further apart.
 const TOGETHER: Duration = Duration::from_millis(10);
@@ -40,6 +41,7 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
     }
     let settings = config::load()?;
     let mut console = Console::new(session, &options, config::terminal_look());
+    console.set_clock(WallClock::of_system());
     let mouse = options.mouse && settings.config.mouse;
     console.configure(settings);
     let mut signals = HeardSignals::new()?;

@@ -10,8 +10,10 @@ use super::{draw, pace};
 use crate::config::{self, Settings};
 use crate::dialogs::Dialog;
 use crate::files;
+use crate::layout::Panel;
 use crate::look::TerminalLook;
 use crate::model::{ConsoleEvent, DemoState, Effect, Model, Options, SessionNews};
+use crate::text::WallClock;
 
 /// A console on a session, drawn into any buffer.
 pub struct Console {
@@ -35,6 +37,11 @@ impl Console {
     /// Applies the initial configuration.
     pub fn configure(&mut self, settings: Settings) {
         self.state.model.configure(settings);
+    }
+
+    /// Shows times of day by another clock than that of UTC.
+    pub fn set_clock(&mut self, clock: WallClock) {
+        self.state.model.clock = clock;
     }
 
     /// Returns the model to draw.
@@ -77,7 +84,7 @@ impl Console {
         let mut spans = Vec::new();
         let lost = self.session.drain_spans(&mut spans);
         let mut snapshot = self.session.snapshot();
-        rest(&mut self.state.model.snapshot, &snapshot);
+        rest(&mut self.state.model, &snapshot);
         let now = std::mem::replace(&mut snapshot.now, self.state.model.snapshot.now);
         let same = snapshot == self.state.model.snapshot && lost == self.state.model.lost_spans;
         snapshot.now = now;
@@ -116,8 +123,13 @@ impl Console {
     }
 }
 
-/// Empty series grow with time and show nothing, so they do not count as a change.
-fn rest(before: &mut Snapshot, now: &Snapshot) {
+/// Empty series grow with time and show nothing, so they do not count as a change, nor does the last
+/// second if the figures over time are not on the screen.
+fn rest(model: &mut Model, now: &Snapshot) {
+    if !pace::shows(model, Panel::Time) {
+        model.snapshot.second.clone_from(&now.second);
+    }
+    let before = &mut model.snapshot;
     if rests(before) && rests(now) && before.members.len() == now.members.len() {
         before.throughput.series.clone_from(&now.throughput.series);
         for (old, new) in before.members.iter_mut().zip(&now.members) {
@@ -145,6 +157,7 @@ fn for_session(effect: Effect, session: &mut dyn Session) -> Result<ConsoleEvent
             let preview = session.preview(&setup);
             Ok(ConsoleEvent::Previewed(setup, preview))
         }
+        Effect::History => Ok(ConsoleEvent::History(session.history().ok())),
         Effect::Arrange(setup, arrangement) => {
             let arranged = arrange(session, &setup, arrangement);
             Ok(ConsoleEvent::Arranged(setup, arranged))

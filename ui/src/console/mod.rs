@@ -28,7 +28,7 @@ pub use crate::look::{
 };
 pub use crate::model::{ConsoleEvent, DemoStage, Effect, Options, Wanted};
 pub use crate::panels::lint_texts;
-pub use crate::text::{Severity, format};
+pub use crate::text::{Severity, WallClock, format};
 pub use app::run;
 pub use core::{Console, for_files};
 pub(crate) use job::can_be_continued;

@@ -114,6 +114,11 @@ fn column(model: &Model) -> Duration {
 
 /// Returns whether the streams are on the screen.
 fn shows_streams(model: &Model) -> bool {
+    shows(model, Panel::Streams)
+}
+
+/// Returns whether a panel is on the screen.
+pub(super) fn shows(model: &Model, panel: Panel) -> bool {
     let screen = panels::arrange(model.area, model);
-    screen.is_some_and(|s| s.panels.iter().any(|(p, _)| *p == Panel::Streams))
+    screen.is_some_and(|s| s.panels.iter().any(|(p, _)| *p == panel))
 }

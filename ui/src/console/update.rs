@@ -6,8 +6,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use divisi_model::trace::Span;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_session::{
-    Command, EditPreview, ModelChangeState, ModelChangeView, Play, Refusal, ReloadState,
-    ReloadView, Setup,
+    Command, EditPreview, FigureHistory, ModelChangeState, ModelChangeView, Play, Refusal,
+    ReloadState, ReloadView, Setup,
 };
 use ratatui::layout::Rect;
 
@@ -61,6 +61,7 @@ fn take(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
             effects.extend(state.play());
             return effects;
         }
+        ConsoleEvent::History(history) => on_history(model, history),
         ConsoleEvent::Previewed(about, preview) => on_preview(state, &about, &preview),
         ConsoleEvent::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
         // The engine continues, and the console quits.
@@ -93,7 +94,7 @@ fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Vec<Effect> {
         return effects;
     }
     let model = &mut state.model;
-    if actions::streams::on_key(model, key) {
+    if actions::streams::on_key(model, key) || actions::requests::on_key(model, key) {
         return Vec::new();
     }
     if let (Some(edit), KeyCode::Char(c @ '0'..='9')) = (&mut model.edit, key.code) {
@@ -123,7 +124,10 @@ fn on_paste(state: &mut ConsoleState, text: &str) {
     let line = dialogs::one_line(text);
     let taken = match state.dialogs.last_mut() {
         Some(dialog) => dialog.body_mut().on_paste(&line),
-        None => actions::streams::on_paste(&mut state.model, &line),
+        None => {
+            let model = &mut state.model;
+            actions::streams::on_paste(model, &line) || actions::requests::on_paste(model, &line)
+        }
     };
     state.model.message = None;
     if !taken {
@@ -140,7 +144,13 @@ fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     if model.focus == Panel::Models && model.refusal_sign.hide(&model.snapshot) {
         return Vec::new();
     }
-    if model.focus == Panel::Streams && actions::streams::back(model) {
+    let is_back = match model.focus {
+        Panel::Streams => actions::streams::back(model),
+        Panel::Time => actions::time::back(model),
+        Panel::Requests => actions::requests::back(model),
+        _ => false,
+    };
+    if is_back {
         return Vec::new();
     }
     if !actions::leave_alone(model) {
@@ -164,7 +174,10 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     if news.snapshot.audience.connection != model.snapshot.audience.connection {
         // The spans of the previous server have other times.
         model.timeline = Timeline::default();
+        model.figures = FigureHistory::default();
         actions::streams::go_live(model);
+        model.time.go_live();
+        model.requests.release();
         model.say("attached again: the server is back", false);
     }
     on_spans(model, news.snapshot.now, news.spans, news.lost);
@@ -200,12 +213,22 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
         true => ask_again(state),
         false => Vec::new(),
     };
-    effects.extend(
-        begun
-            .into_iter()
-            .map(|incident| Effect::Notify(incident.text)),
-    );
+    if state.model.follow_second() {
+        effects.push(Effect::History);
+    }
+    let begun = begun.into_iter();
+    effects.extend(begun.map(|incident| Effect::Notify(incident.text)));
     effects
+}
+
+/// Takes the figures of the whole session, which may end before the last second.
+fn on_history(model: &mut Model, history: Option<FigureHistory>) {
+    if let Some(history) = history {
+        model.figures = history;
+    }
+    if let Some(second) = &model.snapshot.second {
+        model.figures.push(second.clone());
+    }
 }
 
 /// Handles other devices or members, such as of another server: staged changes and comparisons

@@ -98,7 +98,7 @@ impl DialogBody for HistoryDialog {
             inside.text(1, 0, "no setup has run yet", Role::Dim);
             return keys(&mut inside);
         };
-        let columns = HistoryColumns::for_width(inside.width());
+        let columns = HistoryColumns::for_width(inside.width(), model);
         columns.head(&mut inside);
         let room = usize::from(inside.height().saturating_sub(below + 3)).max(1);
         let first = (at + 1).saturating_sub(room);
@@ -130,20 +130,29 @@ fn keys(inside: &mut Painter<'_>) {
 struct HistoryColumns {
     /// Whether p50, failures and accuracy are shown too.
     all: bool,
+    /// Whether times of day are shown too.
+    clock: bool,
     why: u16,
 }
 
 impl HistoryColumns {
-    fn for_width(width: u16) -> Self {
+    fn for_width(width: u16, model: &Model) -> Self {
         let all = width >= 70;
+        let clock = width >= 80 && model.snapshot.started.is_some();
         // The columns of numbers on both sides.
-        let taken = if all { 59 } else { 24 };
+        let taken = if all { 59 } else { 24 } + if clock { 9 } else { 0 };
         let why = width.saturating_sub(taken);
-        HistoryColumns { all, why }
+        HistoryColumns { all, clock, why }
     }
 
     fn head(&self, inside: &mut Painter<'_>) {
         let text = match self.all {
+            true if self.clock => {
+                format!(
+                    " {:>3} {:>8} {:>8} {:>8}  why",
+                    "#", "at", "since", "lasted"
+                )
+            }
             true => format!(" {:>3} {:>8} {:>8}  why", "#", "since", "lasted"),
             false => format!(" {:>2} {:>6}  why", "#", "since"),
         };
@@ -181,8 +190,13 @@ impl HistoryColumns {
             .until
             .unwrap_or(model.snapshot.now)
             .saturating_sub(entry.from);
+        let at = model.clock.at(&model.snapshot, entry.from);
         let (from, lasted) = (clock(entry.from), clock(lasted));
         match self.all {
+            true if self.clock => {
+                let at = at.unwrap_or_default();
+                format!("{:>3} {at:>8} {from:>8} {lasted:>8}  ", entry.number)
+            }
             true => format!("{:>3} {from:>8} {lasted:>8}  ", entry.number),
             false => format!("{:>2} {from:>6}  ", entry.number),
         }

@@ -19,6 +19,8 @@ macro_rules! each_panel {
         Clients clients '0' "network clients: connections, callers and errors",
         Tasks tasks 'a' "goals met, the policy for loading variants, and its decisions",
         Incident incident '!' "current problems: their causes and the keys that help",
+        Time time 't' "figures over time with the changes: latency, rates, queue, refusals, objective, load",
+        Requests requests 'y' "the slowest and the failed requests, with their waits and their last worker",
     } };
 }
 pub(crate) use each_panel;

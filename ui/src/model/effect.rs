@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divisi_model::trace::Span;
-use divisi_session::{Arranged, Arrangement, Command, EditPreview, Refusal, Setup, Snapshot};
+use divisi_session::{
+    Arranged, Arrangement, Command, EditPreview, FigureHistory, Refusal, Setup, Snapshot,
+};
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
@@ -40,6 +42,8 @@ pub enum ConsoleEvent {
     Previewed(Box<Setup>, Result<EditPreview, Refusal>),
     /// The result of an arrangement of a setup, or the reason for its refusal.
     Arranged(Box<Setup>, Result<Arranged, Refusal>),
+    /// The figures of the whole session, or `None` if they cannot be read.
+    History(Option<FigureHistory>),
     /// The session accepted a command.
     Accepted(Command),
     /// The session refused a command, with the reason.
@@ -75,6 +79,8 @@ pub enum Effect {
     Send(Command),
     /// Request the preview of a setup from the session.
     Preview(Box<Setup>),
+    /// Request the figures of the whole session.
+    History,
     /// Request several changes of a setup's matrix from the session, as far as they fit.
     Arrange(Box<Setup>, Arrangement),
     /// List a path.

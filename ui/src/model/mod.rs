@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
-use divisi_session::{SearchState, Setup, Snapshot, Terms};
+use divisi_session::{FigureHistory, SearchState, Setup, Snapshot, Terms};
 use ratatui::layout::Rect;
 
 use crate::commands::{Binding, KeyContext, NotNow, ShownState};
@@ -29,9 +29,9 @@ use crate::config::{Config, HangUp, Settings};
 use crate::incident::{Culprit, IncidentWatch};
 use crate::layout::{Panel, PanelArrangement, PanelLayout};
 use crate::look::TerminalLook;
-use crate::text::measured_window;
+use crate::text::{WallClock, measured_window};
 use crate::view::timeline::Timeline;
-use crate::view::{LoadTrends, Scopes, SetupEdit, Streams};
+use crate::view::{LoadTrends, RequestList, Scopes, SetupEdit, Streams, TimeSpan, TimeView};
 
 /// The console's initial options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +90,14 @@ pub struct Model {
     pub model_cursor: ModelCursor,
     /// The view of the timeline.
     pub streams: Streams,
+    /// The figures of the whole session.
+    pub figures: FigureHistory,
+    /// The view of the figures over time.
+    pub time: TimeView,
+    /// The view of the recent requests.
+    pub requests: RequestList,
+    /// The clock of times of day.
+    pub clock: WallClock,
     /// The number of rows by which each panel is scrolled.
     pub scrolled: [usize; Panel::ALL.len()],
     /// Staged changes, while editing.
@@ -113,6 +121,9 @@ pub struct Model {
     /// The settings: keys, theme, options.
     pub settings: Settings,
 }
+
+/// The clocks on both sides of a socket may differ by less than this.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(3);
 
 impl Model {
     /// Creates the initial state.
@@ -140,6 +151,10 @@ impl Model {
             signs,
             model_cursor,
             streams: Streams::default(),
+            figures: FigureHistory::default(),
+            time: TimeView::default(),
+            requests: RequestList::default(),
+            clock: WallClock::default(),
             scrolled: [0; Panel::ALL.len()],
             edit: None,
             change: Remembered::default(),
@@ -225,6 +240,30 @@ impl Model {
     /// Returns the time of the current latencies.
     pub fn window(&self) -> Duration {
         measured_window(&self.snapshot, self.cleared)
+    }
+
+    /// Returns the time of the figures.
+    pub fn recorded_time(&self) -> TimeSpan {
+        TimeSpan {
+            from: self.figures.from().unwrap_or(self.snapshot.now),
+            now: self.snapshot.now,
+        }
+    }
+
+    /// Adds the last second to the figures. Returns whether the earlier figures have to be read: some
+    /// are missing, or they are of a later time.
+    pub(crate) fn follow_second(&mut self) -> bool {
+        let Some(second) = &self.snapshot.second else {
+            return false;
+        };
+        let until = self.figures.until();
+        if self.snapshot.now + CLOCKS_DIFFER < until {
+            self.figures = FigureHistory::default();
+            return true;
+        }
+        let is_missing = second.from() > until;
+        self.figures.push(second.clone());
+        is_missing
     }
 
     /// Returns whether a search runs or is paused.

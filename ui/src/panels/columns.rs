@@ -37,6 +37,11 @@ impl<T, C> Column<T, C> {
             value,
         }
     }
+
+    /// Returns its width with the gap before it.
+    pub(super) fn width(&self) -> u16 {
+        self.width
+    }
 }
 
 /// Returns the columns that fit into `room`, chosen by priority, in their order.

@@ -14,8 +14,25 @@ use crate::text::{Severity, format};
 /// The width from which times and words precede the texts.
 const WIDE: u16 = 44;
 
-/// The columns before a text, with times and words, and with signs only.
-const BEFORE: [u16; 2] = [16, 3];
+/// The width from which times of day precede the times since the start.
+const WIDEST: u16 = 60;
+
+/// The columns of a time of day.
+const CLOCK: u16 = 9;
+
+/// Returns the columns before a text: times and words, or signs only.
+fn before(model: &Model, width: u16) -> u16 {
+    match width {
+        0..WIDE => 3,
+        _ => 16 + clock_columns(model, width),
+    }
+}
+
+/// Returns the columns of times of day, or 0 if they are unknown or there is no room.
+fn clock_columns(model: &Model, width: u16) -> u16 {
+    let has_clock = model.snapshot.started.is_some() && width >= WIDEST;
+    if has_clock { CLOCK } else { 0 }
+}
 
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody {
@@ -61,7 +78,7 @@ fn draw(painter: &mut Painter<'_>, model: &Model) {
     let last = lines.len().saturating_sub(back).max(room.min(lines.len()));
     let first = last.saturating_sub(room);
     for (y, line) in lines[first..last].iter().enumerate() {
-        line.draw(&mut inside, y as u16);
+        line.draw(&mut inside, y as u16, model);
     }
 }
 
@@ -75,7 +92,7 @@ struct LogScreenLine<'a> {
 
 /// Returns the lines of all entries, for a panel of a width.
 fn lines(model: &Model, width: u16) -> Vec<LogScreenLine<'_>> {
-    let room = width.saturating_sub(BEFORE[usize::from(width < WIDE)]);
+    let room = width.saturating_sub(before(model, width));
     let of_entry = |entry| {
         let texts = texts(entry, room, model.expanded).into_iter();
         texts.enumerate().map(move |(at, text)| LogScreenLine {
@@ -95,23 +112,24 @@ fn texts(entry: &LogEntry, room: u16, whole: bool) -> Vec<String> {
 }
 
 impl LogScreenLine<'_> {
-    fn draw(&self, inside: &mut Painter<'_>, y: u16) {
-        let wide = inside.width() >= WIDE;
+    fn draw(&self, inside: &mut Painter<'_>, y: u16, model: &Model) {
+        let width = inside.width();
         let severity = Severity::from(self.entry.level);
         let role = Role::from(severity);
         if self.is_first {
-            head(inside, y, self.entry, wide);
+            head(inside, y, self.entry, model);
         }
         let text = match severity {
             Severity::Information => Role::Text,
             _ => role,
         };
-        inside.text(BEFORE[usize::from(!wide)], y, &self.text, text);
+        inside.text(before(model, width), y, &self.text, text);
     }
 }
 
 /// Draws the time and the severity.
-fn head(inside: &mut Painter<'_>, y: u16, entry: &LogEntry, wide: bool) {
+fn head(inside: &mut Painter<'_>, y: u16, entry: &LogEntry, model: &Model) {
+    let wide = inside.width() >= WIDE;
     let severity = Severity::from(entry.level);
     let role = Role::from(severity);
     if !wide {
@@ -127,6 +145,14 @@ fn head(inside: &mut Painter<'_>, y: u16, entry: &LogEntry, wide: bool) {
     // After eleven days there is no column for a decimal.
     let digits = usize::from(seconds < 999_999.0);
     let time = format!("{seconds:>8.digits$} ");
-    let x = inside.text(1, y, &time, Role::Dim);
+    let clock = clock_columns(model, inside.width());
+    if let Some(at) = model
+        .clock
+        .at(&model.snapshot, entry.at)
+        .filter(|_| clock > 0)
+    {
+        inside.text(1, y, &at, Role::Text);
+    }
+    let x = inside.text(1 + clock, y, &time, Role::Dim);
     inside.text(x, y, word, role);
 }

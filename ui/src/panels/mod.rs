@@ -21,6 +21,7 @@ mod log;
 mod member_columns;
 mod members;
 mod models;
+mod requests;
 mod search;
 mod seek;
 mod steps;
@@ -28,6 +29,7 @@ mod streams;
 mod tabs;
 mod tasks;
 mod throughput;
+mod time;
 pub(crate) mod what_if;
 
 pub(crate) use allocation::cell_at;
@@ -43,6 +45,7 @@ pub(crate) use models::cursor as model_cursor;
 pub(crate) use seek::{draw as draw_seek, position_at as seek_position};
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 pub(crate) use tabs::{draw as draw_tabs, panel_at as tab_at};
+pub(crate) use time::TimePlan;
 
 use crate::layout::{Panel, each_panel};
 use crate::look::Painter;
@@ -64,6 +67,11 @@ each_panel!(declared);
 /// Draws a panel.
 pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
     (body(panel).draw)(painter, model);
+}
+
+/// Returns the number of columns inside a panel on the screen.
+pub(crate) fn columns_inside(model: &Model, panel: Panel) -> u16 {
+    areas::inside(model, panel).0
 }
 
 /// Returns the number of rows by which a panel is scrolled after another `step` down.

@@ -2,11 +2,13 @@
 
 pub(crate) mod checks;
 mod clients;
+mod clock;
 pub mod format;
 mod objective;
 pub(crate) mod status;
 
 pub(crate) use clients::{error_words, last_error};
+pub use clock::WallClock;
 pub(crate) use objective::{MissedObjective, objective};
 pub(crate) use status::{load_words, measured_window};
 

@@ -1,10 +1,17 @@
 //! The user's view: a staged setup, the timeline, its visible part, and the subjects of figures.
 
 mod edit;
+mod lit;
+mod requests;
+mod time;
 pub(crate) mod timeline;
 mod trends;
 
 pub(crate) use edit::{SetupEdit, TakenWorker};
+pub(crate) use lit::LitRequest;
+pub(crate) use requests::id_of;
+pub(crate) use requests::{RequestList, RequestOrder};
+pub(crate) use time::{TimeSpan, TimeView};
 pub(crate) use trends::{KEPT, LoadTrends};
 
 use std::time::Duration;
@@ -90,6 +97,19 @@ pub struct SpanReading {
     pub span: Span,
     /// The known steps of its batch, in the order of their starts.
     pub steps: Vec<Span>,
+    /// The request to show, or `None` for that of the span.
+    pub lit: Option<LitRequest>,
+}
+
+impl SpanReading {
+    /// Returns the request to show.
+    pub fn request(&self) -> LitRequest {
+        let own = || LitRequest {
+            number: self.span.request,
+            batches: Vec::new(),
+        };
+        self.lit.clone().unwrap_or_else(own)
+    }
 }
 
 /// The view of the timeline.

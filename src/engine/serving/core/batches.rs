@@ -219,7 +219,8 @@ impl<T: Clone> Core<T> {
         let computed = stamps.computed.saturating_sub(stamps.copied);
         for placed in &batch.ranges {
             let split = || split(now, batch, placed, &stamps);
-            let finished = self.record_run(now, &placed.range, stamps.started, computed, split);
+            let finished =
+                self.record_run(now, batch, &placed.range, stamps.started, computed, split);
             finished.into_iter().for_each(|f| owed.push(f));
         }
         owed

@@ -9,7 +9,7 @@ use divisi_model::dataflow::{PartProgress, RowSet, StepIndex, WantedSteps};
 use divisi_model::metrics::LatencySplit;
 
 use super::due::DueTurn;
-use super::owed::Finished;
+use super::owed::{Finished, RequestBatches};
 use super::waiting::WaitingRequest;
 
 /// A request before admission.
@@ -107,6 +107,8 @@ pub(super) struct RequestEntry<T> {
     pub deadline: Option<Duration>,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,
+    /// Its last batches.
+    pub batches: RequestBatches,
     /// Whether one of its batches has begun, or none ever will.
     pub begun: bool,
     /// Whether the request was answered or failed, so that only its slots remain to be freed.
@@ -171,6 +173,8 @@ impl<T> RequestEntry<T> {
             latency: now.saturating_sub(self.submitted),
             split,
             late: self.late.clone(),
+            batches: self.batches,
+            last: None,
             unmet: false,
         }
     }

@@ -39,7 +39,7 @@ use due::{DueSamples, DueTurn};
 use entry::RequestEntry;
 pub use entry::{Admission, Arrival, HostWork};
 pub use latencies::{Stamps, batch_spans, transfer_span};
-pub use owed::{Finished, Owed};
+pub use owed::{CompletingRun, Finished, Owed, RequestBatches};
 use rest::DeviceRest;
 use stats::{CopyEngine, Done, WorkerTally};
 pub use stats::{DeviceStats, Latencies, MemberStats, WorkerStats};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::serving::batch::RequestKey;
+use crate::serving::batch::{BatchId, RequestKey};
 use divisi_model::dataflow::StepIndex;
 use divisi_model::metrics::LatencySplit;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 /// A request that is over: its payload, to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +25,44 @@ pub struct Finished<T> {
     pub split: LatencySplit,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,
+    /// Its last batches.
+    pub batches: RequestBatches,
+    /// The run that completed it, or `None` if none did.
+    pub last: Option<CompletingRun>,
     /// Whether the request fails because too many steps of one of its quorums failed.
     pub unmet: bool,
+}
+
+/// The run that completed a request: it ended last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletingRun {
+    /// The step.
+    pub step: StepIndex,
+    /// The batch with its device and its member, or `None` for a step on the host.
+    pub batch: Option<(BatchId, DeviceIndex, MemberIndex)>,
+}
+
+/// The numbers of the last batches of a request, without memory of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestBatches {
+    numbers: [u64; MOST_BATCHES],
+    count: usize,
+}
+
+/// The number of batches kept for each request.
+const MOST_BATCHES: usize = 16;
+
+impl RequestBatches {
+    /// Adds a batch, in place of the oldest one.
+    pub(super) fn add(&mut self, batch: BatchId) {
+        self.numbers[self.count % MOST_BATCHES] = batch.0;
+        self.count += 1;
+    }
+
+    /// Returns the numbers, in no order.
+    pub fn numbers(&self) -> &[u64] {
+        &self.numbers[..self.count.min(MOST_BATCHES)]
+    }
 }
 
 /// Requests that are over. Only [`Owed::pay`] takes them out. Dropped requests are counted

@@ -3,7 +3,7 @@
 use std::ops;
 use std::time::Duration;
 
-use crate::serving::batch::{Range, RequestKey, Slice};
+use crate::serving::batch::{Batch, Range, RequestKey, Slice};
 use crate::serving::door::Refused;
 use crate::serving::order::SampleOrder;
 use divisi_model::dataflow::{Dataflow, PartProgress, RowSet, StepIndex, StepReport, StepWork};
@@ -12,7 +12,7 @@ use divisi_model::metrics::LatencySplit;
 use super::Core;
 use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry, RequestTimers};
 use super::follow::Following;
-use super::owed::{Finished, Owed};
+use super::owed::{CompletingRun, Finished, Owed, RequestBatches};
 use super::steps::{self, StepEnd};
 
 impl<T: Clone> Core<T> {
@@ -68,6 +68,7 @@ impl<T: Clone> Core<T> {
             turn,
             deadline: arrival.deadline,
             late: Vec::new(),
+            batches: RequestBatches::default(),
             begun: false,
             over: false,
         };
@@ -125,11 +126,12 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Records that the samples of a range ran from `started` on for `computed`. `split` holds the
-    /// parts of their time since they were queued.
+    /// Records that the samples of a range ran in `batch` from `started` on for `computed`. `split`
+    /// holds the parts of their time since they were queued.
     pub(super) fn record_run(
         &mut self,
         now: Duration,
+        batch: &Batch<T>,
         range: &Range,
         started: Duration,
         computed: Duration,
@@ -143,6 +145,7 @@ impl<T: Clone> Core<T> {
             made: len,
             waited: started.saturating_sub(range.arrived),
             computed,
+            batch: Some((batch.id, batch.device, batch.member)),
         });
         self.advance(now, request, part, end, |part, flow, _, report| {
             part.record_rows(flow, range.step, len, split, report);
@@ -166,6 +169,7 @@ impl<T: Clone> Core<T> {
             made: rows.count(work.samples),
             waited: work.started.saturating_sub(work.arrived),
             computed: now.saturating_sub(work.started),
+            batch: None,
         });
         let finished = self.advance(now, request, part, end, |part, flow, total, report| {
             part.record_host_result(flow, work.step, rows, total, report);
@@ -214,7 +218,13 @@ impl<T: Clone> Core<T> {
         let (report, flow) = (&mut self.report, &self.pipelines[entry.pipeline.0].flow);
         let tallies = &mut self.steps[entry.pipeline.0];
         let place = &mut entry.parts[part];
+        let last = end.as_ref().map(|end| CompletingRun {
+            step: end.step,
+            batch: end.batch,
+        });
         if let Some(mut end) = end {
+            let batch = end.batch.iter();
+            batch.for_each(|(batch, ..)| entry.batches.add(*batch));
             place.outstanding -= end.outstanding;
             let progress = place.progress.as_ref();
             if entry.over || progress.is_some_and(|part| part.missing_rows(end.step) > 0) {
@@ -244,7 +254,11 @@ impl<T: Clone> Core<T> {
         let complete = report.over.and_then(|split| {
             entry.open -= 1;
             entry.over |= entry.open == 0;
-            entry.over.then(|| entry.finished(now, request, split))
+            let finished = || Finished {
+                last,
+                ..entry.finished(now, request, split)
+            };
+            entry.over.then(finished)
         });
         let is_idle = entry.parts[part].outstanding == 0;
         if complete.is_some() {

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::serving::batch::PipelineIndex;
+use crate::serving::batch::{BatchId, PipelineIndex};
 use divisi_model::catalogue::StepShare;
 use divisi_model::dataflow::{PartProgress, StepIndex};
 use divisi_model::metrics::RateRing;
+use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use super::Core;
 use super::stats::{LATELY, rates};
@@ -76,6 +77,8 @@ pub(super) struct StepEnd {
     pub made: usize,
     pub waited: Duration,
     pub computed: Duration,
+    /// The batch with its device and its member, or `None` for a step on the host.
+    pub batch: Option<(BatchId, DeviceIndex, MemberIndex)>,
 }
 
 /// The counters of one step.

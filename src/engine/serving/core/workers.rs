@@ -107,7 +107,8 @@ impl<T: Clone> Core<T> {
             self.discard(range);
         }
         for range in &spared {
-            let finished = self.record_run(now, range, now, Duration::ZERO, LatencySplit::default);
+            let split = LatencySplit::default;
+            let finished = self.record_run(now, batch, range, now, Duration::ZERO, split);
             finished.into_iter().for_each(|f| failed.push(f));
         }
         Some(failed)

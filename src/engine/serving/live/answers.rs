@@ -40,7 +40,7 @@ impl EngineState {
             let outcome = outcomes.next().unwrap_or(Err(Failure::Dropped));
             let is_answered = outcome.is_ok();
             if let Err(why) = &outcome {
-                self.note_failed(&done.payload, why);
+                self.note_failed(&done, why);
             }
             done.payload.answer(outcome);
             if is_answered {
@@ -68,6 +68,7 @@ impl EngineState {
                     .answered(now, done.latency, done.samples);
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
+                self.note_slow(now, done);
                 // Without a ledger there is no objective: no client knows the engine yet.
                 let ledger = self.ledger.get();
                 let is_apart = done.payload.accounting == Accounting::Apart;
@@ -84,9 +85,10 @@ impl EngineState {
     }
 
     /// Counts and reports a request that failed although its members had run.
-    fn note_failed(&self, data: &RequestData, why: &Failure) {
+    fn note_failed(&self, done: &LiveFinished, why: &Failure) {
         self.counters.failed.fetch_add(1, Ordering::Relaxed);
-        self.record_failure(data, why);
+        self.keep_failed(done, why);
+        self.record_failure(&done.payload, why);
         let reason = why.to_string();
         self.emit(EngineEvent::RequestFailed { reason });
     }
@@ -127,6 +129,7 @@ impl EngineState {
         };
         failed.pay(|done| {
             counter.fetch_add(1, Ordering::Relaxed);
+            self.keep_failed(&done, failure);
             self.record_failure(&done.payload, failure);
             done.payload.answer(Err(failure.clone()));
         });
@@ -205,6 +208,7 @@ impl EngineState {
         spoilt.pay(|done| {
             if let Some(failure) = failure(&done) {
                 self.counters.failed.fetch_add(1, Ordering::Relaxed);
+                self.keep_failed(&done, &failure);
                 self.record_failure(&done.payload, &failure);
                 done.payload.answer(Err(failure));
             }

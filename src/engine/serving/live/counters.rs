@@ -12,6 +12,7 @@ use divisi_model::metrics::{Latency, LatencyTally, LatencyView, RateRing, Readin
 use divisi_runtime::lock::Ranked;
 
 use super::locks::{AnsweredRank, CheckpointsRank, LatencyRank, LatencyTallyRank, Leaf};
+use super::recent::RecentRequests;
 
 /// All counters outside the core.
 pub(crate) struct EngineCounters {
@@ -33,6 +34,8 @@ pub(crate) struct EngineCounters {
     pub graded: Arc<Graded>,
     /// Flawed rows.
     pub flaws: FlawTally,
+    /// The slowest requests, and failed ones.
+    pub recent: RecentRequests,
 }
 
 /// The answered requests of one entry of the catalogue.
@@ -127,6 +130,7 @@ impl EngineCounters {
             checkpoints: Ranked::default(),
             graded: Arc::default(),
             flaws: FlawTally::new(members),
+            recent: RecentRequests::default(),
         }
     }
 

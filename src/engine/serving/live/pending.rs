@@ -244,7 +244,7 @@ impl EngineState {
             let runs = request.runs.map(|listener| RunLog::new(arrived, listener));
             let held = HeldSamples::hold(request.memory, &served.storage, slices);
             stays = held.is_some();
-            let data = data.accounted(request.accounting);
+            let data = data.accounted(request.accounting).sent_by(request.origin);
             Arc::new(data.logging(runs).holding(held))
         })?;
         if !stays {

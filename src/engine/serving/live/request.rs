@@ -12,6 +12,7 @@ use crate::serving::flaws::Detail;
 use divisi_model::codes::Code;
 use divisi_model::dataflow::{RowSet, StepIndex};
 use divisi_model::ensemble::{CombinationRule, OutputKind, SampleValues, Targets};
+use divisi_model::metrics::RequestOrigin;
 
 use super::graph::PipelineRows;
 use super::member_sampler::MemberSample;
@@ -51,6 +52,8 @@ pub struct Request<'a> {
     pub runs: Option<&'a RunListener>,
     /// The place of the request in the ledger.
     pub accounting: Accounting,
+    /// The client's part, or `None` if the request comes from this process.
+    pub origin: Option<&'a RequestOrigin>,
 }
 
 /// How a request counts in the ledger: in its errors, and for the service objective.
@@ -95,6 +98,7 @@ impl<'a> Request<'a> {
             due: None,
             runs: None,
             accounting: Accounting::default(),
+            origin: None,
         }
     }
 
@@ -145,6 +149,8 @@ pub(crate) struct RequestData {
     pub detail: Detail,
     /// The place in the ledger.
     pub(super) accounting: Accounting,
+    /// The client's part.
+    origin: Option<RequestOrigin>,
     /// Whether any folded row was flawed.
     flawed: AtomicBool,
     /// The first failure that an answer could do without.
@@ -170,6 +176,7 @@ impl RequestData {
             member_sample,
             detail,
             accounting: Accounting::default(),
+            origin: None,
             runs: None,
             held: None,
             flawed: AtomicBool::new(false),
@@ -181,6 +188,19 @@ impl RequestData {
     /// Sets the place in the ledger.
     pub(super) fn accounted(self, accounting: Accounting) -> Self {
         RequestData { accounting, ..self }
+    }
+
+    /// Sets the client's part.
+    pub(super) fn sent_by(self, origin: Option<&RequestOrigin>) -> Self {
+        RequestData {
+            origin: origin.cloned(),
+            ..self
+        }
+    }
+
+    /// Returns the client's part, or `None` if the request comes from this process.
+    pub(super) fn origin(&self) -> Option<&RequestOrigin> {
+        self.origin.as_ref()
     }
 
     /// Adds a log of the runs of its steps, if there is one.

@@ -16,7 +16,9 @@ use crate::serving::ledger::RequestLedger;
 use divisi_model::allocation::{Cell, Matrix};
 use divisi_model::catalogue::{Mix, StepShare};
 use divisi_model::ensemble::{MemberFigures, PolicyKind};
-use divisi_model::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
+use divisi_model::metrics::{
+    Distribution, Latency, LatencyTally, LatencyView, Reading, RequestsView,
+};
 use divisi_model::trace::Span;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
@@ -211,6 +213,11 @@ impl<'a> Telemetry<'a> {
     /// Returns the number of admitted requests that are not over.
     pub fn in_flight(&self) -> usize {
         self.state.core().in_flight()
+    }
+
+    /// Returns the slowest requests of the last minute and the last failed ones.
+    pub fn requests(&self) -> RequestsView {
+        self.state.counters.recent.view(self.state.now())
     }
 
     /// Returns the counters since the start.

@@ -198,7 +198,7 @@ fn of_request(model: &Model, view: &StreamsView) -> Vec<Span> {
         return Vec::new();
     };
     let (from, until) = (view.window.from(), view.window.until());
-    let spans = model.timeline.of_request(reading.span.request, from, until);
+    let spans = model.timeline.of_request(reading.request(), from, until);
     spans.collect()
 }
 

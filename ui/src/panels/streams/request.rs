@@ -11,7 +11,7 @@ use super::spans::work_name;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
-use crate::view::SpanReading;
+use crate::view::{LitRequest, SpanReading};
 
 /// The time before and after the selected span in which the request's spans are searched.
 const AROUND: Duration = Duration::from_secs(10);
@@ -76,7 +76,7 @@ struct KnownSteps<'a> {
 }
 
 impl<'a> KnownSteps<'a> {
-    fn new(model: &'a Model, spans: &[Span], request: u64) -> Self {
+    fn new(model: &'a Model, spans: &[Span], request: &LitRequest) -> Self {
         let entry = spans.iter().find_map(|span| span.of_step);
         let graph = entry.and_then(|of| model.snapshot.graphs.get(usize::from(of.entry)));
         let steps = graph.map_or(&[][..], |graph| &graph.steps).iter();
@@ -87,7 +87,7 @@ impl<'a> KnownSteps<'a> {
         known
     }
 
-    fn add(&mut self, model: &Model, step: &'a GraphStep, spans: &[Span], request: u64) {
+    fn add(&mut self, model: &Model, step: &'a GraphStep, spans: &[Span], request: &LitRequest) {
         let member = |span: &Span| model.snapshot.member(span.member);
         // Spans of earlier engines have no step.
         let is_for = |span: &Span| match span.of_step {
@@ -95,7 +95,7 @@ impl<'a> KnownSteps<'a> {
             None => member(span).is_some_and(|member| member.name == step.name),
         };
         let under_way = model.snapshot.under_way.iter();
-        let mut running = under_way.filter(|span| span.request == request);
+        let mut running = under_way.filter(|span| request.has(span));
         if spans.iter().any(is_for) {
             self.known += 1;
         } else if running.any(is_for) {
@@ -134,13 +134,13 @@ pub(super) fn draw(painter: &mut Painter<'_>, y: u16, model: &Model, reading: &S
     let (from, until) = (span.start.saturating_sub(AROUND), span.end + AROUND);
     let spans: Vec<Span> = model
         .timeline
-        .of_request(span.request, from, until)
+        .of_request(reading.request(), from, until)
         .collect();
     let Some(way) = RequestWay::from_spans(&spans, &model.snapshot.graphs) else {
         return;
     };
-    let known = KnownSteps::new(model, &spans, span.request);
-    let text = words(model, &way, &known, span.request);
+    let known = KnownSteps::new(model, &spans, &reading.request());
+    let text = words(model, &way, &known, reading.request().number);
     let x = painter.text(0, y, "  its request:", Role::Dim);
     let room = painter.width().saturating_sub(x);
     painter.text(x, y, &format::fit(&text, room), Role::Text);

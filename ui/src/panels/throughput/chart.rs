@@ -156,7 +156,7 @@ fn between(series: &[f64], dot: u16, dots: u16, moments: usize, missing: usize) 
 }
 
 /// Returns the next of 1, 2, 5, 10, …, so that the axis does not change with every value.
-fn nice(value: f64) -> f64 {
+pub(in crate::panels) fn nice(value: f64) -> f64 {
     if value <= 1.0 || !value.is_finite() {
         return 1.0;
     }
@@ -170,7 +170,7 @@ fn nice(value: f64) -> f64 {
 }
 
 /// Returns the sign of a kind of change.
-fn letter(kind: MarkKind) -> &'static str {
+pub(in crate::panels) fn letter(kind: MarkKind) -> &'static str {
     match kind {
         MarkKind::Reload => "R",
         MarkKind::Policy => "P",

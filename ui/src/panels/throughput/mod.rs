@@ -12,6 +12,8 @@ use crate::text::format;
 use crate::view::Whose;
 use chart::{AXIS, Curve};
 
+pub(super) use chart::{letter, nice};
+
 /// The panel.
 pub(super) static PANEL: PanelBody = PanelBody::new(draw);
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use divisi_model::trace::{Span, SpanKind};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
+use super::lit::LitRequest;
 use history::{PackedSpan, SpanHistory};
 
 /// The distance in spans within which the others of a batch are searched. They arrive in one
@@ -134,16 +135,19 @@ impl Timeline {
         met.map(|(number, span)| (number, span.span()))
     }
 
-    /// Returns the spans of a request within a part of time, as far as the first samples of batches
-    /// show.
+    /// Returns the spans of a request within a part of time: of its known batches, and of those that
+    /// begin with its samples.
     pub fn of_request(
         &self,
-        request: u64,
+        request: LitRequest,
         from: Duration,
         until: Duration,
     ) -> impl Iterator<Item = Span> {
         let met = self.history.within(from, until);
-        let of_request = met.filter(move |(_, span)| span.is_of_request(request));
+        let of_request = met.filter(move |(_, span)| {
+            let is_known = |batch: &u64| span.is_of(*batch);
+            span.is_of_request(request.number) || request.batches.iter().any(is_known)
+        });
         of_request.map(|(_, span)| span.span())
     }
 
