@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 use ratatui::text::Span;
 
-use super::message::{CellStyle, Frame, Run};
+use super::message::{CellRun, CellStyle, PageFrame};
 use crate::look::{Rgb, Styles, looks};
 
 /// The number of styles after which the page begins again.
@@ -24,21 +24,21 @@ const BITS: [Modifier; 5] = [
 ];
 
 /// The look of a cell without its symbol.
-type Look = (Color, Color, Modifier);
+type CellLook = (Color, Color, Modifier);
 
 /// Makes the frames of one page.
 #[derive(Debug, Default)]
 pub(super) struct FrameMaker {
     /// The picture that the page has, once it has one.
     sent: Option<Buffer>,
-    styles: HashMap<Look, usize>,
+    styles: HashMap<CellLook, usize>,
     ground: Option<(Rgb, Rgb)>,
     number: u64,
 }
 
 impl FrameMaker {
     /// Returns the frame that turns the page's picture into this one, or `None` if they are equal.
-    pub(super) fn frame(&mut self, picture: &Buffer, styles: &Styles) -> Option<Frame> {
+    pub(super) fn frame(&mut self, picture: &Buffer, styles: &Styles) -> Option<PageFrame> {
         let colours = (styles.ground, styles.ink);
         let ground = (self.ground != Some(colours)).then_some(colours);
         if ground.is_some() || self.styles.len() > STYLES {
@@ -47,10 +47,10 @@ impl FrameMaker {
         self.ground = Some(colours);
         let area = *picture.area();
         let before = self.sent.take().filter(|sent| *sent.area() == area);
-        let mut frame = Frame {
+        let mut frame = PageFrame {
             size: before.is_none().then_some((area.width, area.height)),
             ground: ground.map(|(ground, ink)| (css(ground), css(ink))),
-            ..Frame::default()
+            ..PageFrame::default()
         };
         let before = before.unwrap_or_else(|| Buffer::empty(area));
         self.rows(&before, picture, &mut frame, colours);
@@ -65,13 +65,13 @@ impl FrameMaker {
         self.styles.clear();
     }
 
-    fn numbered(&mut self, frame: Frame) -> Frame {
+    fn numbered(&mut self, frame: PageFrame) -> PageFrame {
         self.number += 1;
         let number = self.number;
-        Frame { number, ..frame }
+        PageFrame { number, ..frame }
     }
 
-    fn rows(&mut self, before: &Buffer, now: &Buffer, frame: &mut Frame, colours: (Rgb, Rgb)) {
+    fn rows(&mut self, before: &Buffer, now: &Buffer, frame: &mut PageFrame, colours: (Rgb, Rgb)) {
         let Rect { width, height, .. } = *now.area();
         let width = usize::from(width);
         let rows = before.content.chunks(width).zip(now.content.chunks(width));
@@ -83,7 +83,14 @@ impl FrameMaker {
     }
 
     /// Adds neighbouring cells, as a run for each style and each wide symbol.
-    fn run(&mut self, row: u16, at: usize, cells: &[Cell], frame: &mut Frame, colours: (Rgb, Rgb)) {
+    fn run(
+        &mut self,
+        row: u16,
+        at: usize,
+        cells: &[Cell],
+        frame: &mut PageFrame,
+        colours: (Rgb, Rgb),
+    ) {
         let mut column = at;
         for part in cells.chunk_by(|a, b| look(a) == look(b)) {
             let style = self.style(look_of(part), frame, colours);
@@ -93,7 +100,7 @@ impl FrameMaker {
     }
 
     /// Returns the number of a style, which is added to the frame if the page does not know it.
-    fn style(&mut self, look: Look, frame: &mut Frame, colours: (Rgb, Rgb)) -> usize {
+    fn style(&mut self, look: CellLook, frame: &mut PageFrame, colours: (Rgb, Rgb)) -> usize {
         let next = self.styles.len();
         *self.styles.entry(look).or_insert_with(|| {
             frame.styles.push(cell_style(next, look, colours));
@@ -102,11 +109,11 @@ impl FrameMaker {
     }
 }
 
-fn look(cell: &Cell) -> Look {
+fn look(cell: &Cell) -> CellLook {
     (cell.fg, cell.bg, cell.modifier)
 }
 
-fn look_of(cells: &[Cell]) -> Look {
+fn look_of(cells: &[Cell]) -> CellLook {
     cells
         .first()
         .map_or((Color::Reset, Color::Reset, Modifier::empty()), look)
@@ -121,12 +128,21 @@ fn changed(old: &[Cell], new: &[Cell]) -> Vec<(usize, usize)> {
             _ => ranges.push((at, at + 1)),
         }
     }
-    let begin = |from: usize| if from > 0 && width(&new[from - 1]) > 1 { from - 1 } else { from };
+    let begin = |from: usize| {
+        if from > 0 && width(&new[from - 1]) > 1 {
+            from - 1
+        } else {
+            from
+        }
+    };
     // A wide symbol is sent with both of its cells.
-    ranges.iter().map(|(from, to)| (begin(*from), *to)).collect()
+    ranges
+        .iter()
+        .map(|(from, to)| (begin(*from), *to))
+        .collect()
 }
 
-fn is_short(gap: &[Cell], style: Look) -> bool {
+fn is_short(gap: &[Cell], style: CellLook) -> bool {
     gap.len() <= GAP && gap.iter().all(|cell| look(cell) == style)
 }
 
@@ -138,7 +154,7 @@ fn width(cell: &Cell) -> usize {
 }
 
 /// Adds runs for cells of one style.
-fn add_symbols(row: u16, from: usize, style: usize, cells: &[Cell], runs: &mut Vec<Run>) {
+fn add_symbols(row: u16, from: usize, style: usize, cells: &[Cell], runs: &mut Vec<CellRun>) {
     let place = |at: usize| u16::try_from(from + at).unwrap_or(u16::MAX);
     let (mut text, mut begin, mut at) = (String::new(), 0, 0);
     while let Some(cell) = cells.get(at) {
@@ -149,15 +165,20 @@ fn add_symbols(row: u16, from: usize, style: usize, cells: &[Cell], runs: &mut V
             continue;
         }
         if !text.is_empty() {
-            runs.push(Run::Plain(row, place(begin), style, std::mem::take(&mut text)));
+            runs.push(CellRun::Plain(
+                row,
+                place(begin),
+                style,
+                std::mem::take(&mut text),
+            ));
         }
         let symbol = cell.symbol().to_owned();
-        runs.push(Run::Wide(row, place(at), style, symbol, wide as u16));
+        runs.push(CellRun::Wide(row, place(at), style, symbol, wide as u16));
         at += wide;
         begin = at;
     }
     if !text.is_empty() {
-        runs.push(Run::Plain(row, place(begin), style, text));
+        runs.push(CellRun::Plain(row, place(begin), style, text));
     }
 }
 
@@ -167,7 +188,7 @@ fn is_one_sign(symbol: &str) -> bool {
 }
 
 /// Returns a style for the page, whose own colours are `ground` and `ink`.
-fn cell_style(number: usize, look: Look, (ground, ink): (Rgb, Rgb)) -> CellStyle {
+fn cell_style(number: usize, look: CellLook, (ground, ink): (Rgb, Rgb)) -> CellStyle {
     let (front, behind, modifiers) = look;
     let (mut front, mut behind) = (looks(front), looks(behind));
     if modifiers.contains(Modifier::REVERSED) {

@@ -1,8 +1,6 @@
 //! The console's events for a page's messages.
 
-use crossterm::event::{
-    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::message::{FromPage, HeldKeys, MouseUse, PressedKey, UsedMouse};
 use crate::model::ConsoleEvent;

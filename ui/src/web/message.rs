@@ -122,7 +122,7 @@ pub(super) enum ToPage<'a> {
         key: bool,
     },
     /// The changed cells.
-    Frame(Frame),
+    Frame(PageFrame),
     /// Lines for screen readers.
     Say {
         /// The lines, oldest first.
@@ -139,7 +139,7 @@ pub(super) enum ToPage<'a> {
 
 /// The differences of a picture from the previous one.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Frame {
+pub(super) struct PageFrame {
     /// Its number, which the page repeats once the frame is on the screen.
     pub number: u64,
     /// The size, if the page is to begin with an empty screen.
@@ -152,23 +152,18 @@ pub(super) struct Frame {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub styles: Vec<CellStyle>,
     /// The changed cells.
-    pub runs: Vec<Run>,
+    pub runs: Vec<CellRun>,
 }
 
 /// A style: its number, its colours (`None` for the page's own), and bits: bold 1, dim 2, italic 4,
 /// underlined 8, crossed out 16.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct CellStyle(
-    pub usize,
-    pub Option<String>,
-    pub Option<String>,
-    pub u8,
-);
+pub(super) struct CellStyle(pub usize, pub Option<String>, pub Option<String>, pub u8);
 
 /// Neighbouring cells of a row in one style.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub(super) enum Run {
+pub(super) enum CellRun {
     /// Row, column, style, and a character for each cell.
     Plain(u16, u16, usize, String),
     /// Row, column, style, and one symbol with its number of cells.

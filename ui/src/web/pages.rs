@@ -16,9 +16,21 @@ pub(super) const SOCKET: &str = "/socket";
 
 /// The files: path, type and content.
 const FILES: [(&str, &str, &str); 4] = [
-    ("/", "text/html; charset=utf-8", include_str!("page/console.html")),
-    ("/console.js", "text/javascript; charset=utf-8", include_str!("page/console.js")),
-    ("/console.css", "text/css; charset=utf-8", include_str!("page/console.css")),
+    (
+        "/",
+        "text/html; charset=utf-8",
+        include_str!("page/console.html"),
+    ),
+    (
+        "/console.js",
+        "text/javascript; charset=utf-8",
+        include_str!("page/console.js"),
+    ),
+    (
+        "/console.css",
+        "text/css; charset=utf-8",
+        include_str!("page/console.css"),
+    ),
     ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
 ];
 
@@ -31,8 +43,14 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (REFERRER_POLICY, "no-referrer"),
     (CACHE_CONTROL, "no-cache"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
 ];
 
 /// Returns the answer to a request for a file.

@@ -18,9 +18,9 @@ use tokio_rustls::TlsAcceptor;
 
 use super::gate::Gate;
 use super::handshake;
+use super::options::{JoinSession, WebOptions};
 use super::pages::{self, PageResponse, SOCKET};
 use super::socket::{self, PageServer};
-use super::{JoinSession, WebOptions};
 
 /// The pause after the system had no room for a connection.
 const PAUSE: Duration = Duration::from_millis(20);

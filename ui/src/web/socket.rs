@@ -20,8 +20,9 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::access::{PageRights, rights};
 use super::message::{FromPage, Hello, MESSAGE, ToPage};
+use super::options::{JoinSession, WebLimits, WebOptions};
 use super::rate::MessageRate;
-use super::{JoinSession, WebLimits, WebOptions, viewer};
+use super::viewer;
 
 /// The number of events that may wait for a page's console.
 const EVENTS: usize = 512;
@@ -53,16 +54,16 @@ impl PageServer {
 }
 
 /// The reason why a page is disconnected.
-struct Refused {
+struct PageRefusal {
     why: String,
     /// Whether another key may help.
     key: bool,
 }
 
-impl Refused {
+impl PageRefusal {
     fn because(why: impl Into<String>) -> Self {
         let why = why.into();
-        Refused { why, key: false }
+        PageRefusal { why, key: false }
     }
 }
 
@@ -100,11 +101,11 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 fn admit(
     server: &PageServer,
     hello: &Hello,
-) -> Result<(PageRights, OwnedSemaphorePermit), Refused> {
+) -> Result<(PageRights, OwnedSemaphorePermit), PageRefusal> {
     let rights = rights(server.keys.as_ref(), hello.key.as_deref());
-    let rights = rights.map_err(|why| Refused { why, key: true })?;
+    let rights = rights.map_err(|why| PageRefusal { why, key: true })?;
     let place = Arc::clone(&server.viewers).try_acquire_owned();
-    let place = place.map_err(|_| Refused::because("too many pages are connected"))?;
+    let place = place.map_err(|_| PageRefusal::because("too many pages are connected"))?;
     Ok((rights, place))
 }
 
@@ -126,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PageSocket<S> {
         hello: Hello,
         rights: PageRights,
         from: IpAddr,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PageRefusal> {
         let (events, queue) = sync_channel(EVENTS);
         let (out, mut messages) = mpsc::channel(MESSAGES);
         let key = hello.key.clone();
@@ -136,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PageSocket<S> {
             from,
         };
         console.start(Arc::clone(&server.join), queue, out)?;
-        let mut heard = Heard::new(events);
+        let mut heard = PageMessages::new(events);
         let mut signs = interval(server.limits.ping);
         signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -147,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PageSocket<S> {
                 },
                 message = self.socket.next() => match message {
                     Some(Ok(Message::Close(_))) | None => return Ok(()),
-                    Some(message) => heard.take(message.map_err(|_| Refused::because(INVALID))?)?,
+                    Some(message) => heard.take(message.map_err(|_| PageRefusal::because(INVALID))?)?,
                 },
                 _ = signs.tick() => {
                     heard.check(server.limits.silence)?;
@@ -158,16 +159,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PageSocket<S> {
         }
     }
 
-    async fn send(&mut self, message: Message) -> Result<(), Refused> {
+    async fn send(&mut self, message: Message) -> Result<(), PageRefusal> {
         let sent = timeout(UNREAD, self.socket.send(message)).await;
-        let gone = || Refused::because("the page does not read");
+        let gone = || PageRefusal::because("the page does not read");
         sent.map_err(|_| gone())?.map_err(|_| gone())
     }
 
     /// Sends the reason of the end, and closes the connection.
-    async fn end(&mut self, ended: Result<(), Refused>) {
+    async fn end(&mut self, ended: Result<(), PageRefusal>) {
         let last = async {
-            if let Err(Refused { why, key }) = ended {
+            if let Err(PageRefusal { why, key }) = ended {
                 let text = ToPage::Refused { why: &why, key }.text();
                 self.socket.send(Message::text(text)).await?;
             }
@@ -182,10 +183,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PageSocket<S> {
 const INVALID: &str = "invalid or too long message";
 
 /// Disconnects a page whose key was removed or has another role now.
-fn check_key(server: &PageServer, key: Option<&str>, before: &PageRights) -> Result<(), Refused> {
+fn check_key(
+    server: &PageServer,
+    key: Option<&str>,
+    before: &PageRights,
+) -> Result<(), PageRefusal> {
     match rights(server.keys.as_ref(), key) {
         Ok(now) if now == *before => Ok(()),
-        _ => Err(Refused {
+        _ => Err(PageRefusal {
             why: "the key has changed".to_owned(),
             key: true,
         }),
@@ -193,17 +198,17 @@ fn check_key(server: &PageServer, key: Option<&str>, before: &PageRights) -> Res
 }
 
 /// The messages of a page, within their bounds.
-struct Heard {
+struct PageMessages {
     events: SyncSender<FromPage>,
     rate: MessageRate,
     began: Instant,
     last: Instant,
 }
 
-impl Heard {
+impl PageMessages {
     fn new(events: SyncSender<FromPage>) -> Self {
         let now = Instant::now();
-        Heard {
+        PageMessages {
             events,
             rate: MessageRate::new(),
             began: now,
@@ -212,34 +217,37 @@ impl Heard {
     }
 
     /// Passes a message to the console.
-    fn take(&mut self, message: Message) -> Result<(), Refused> {
+    fn take(&mut self, message: Message) -> Result<(), PageRefusal> {
         self.last = Instant::now();
         if !self.rate.admit(message.len(), self.began.elapsed()) {
-            return Err(Refused::because("too many messages"));
+            return Err(PageRefusal::because("too many messages"));
         }
         match message {
             Message::Text(text) => {
-                let event = serde_json::from_str(&text).map_err(|_| Refused::because(INVALID))?;
+                let event =
+                    serde_json::from_str(&text).map_err(|_| PageRefusal::because(INVALID))?;
                 self.pass(event)
             }
             Message::Ping(_) | Message::Pong(_) => Ok(()),
-            _ => Err(Refused::because(INVALID)),
+            _ => Err(PageRefusal::because(INVALID)),
         }
     }
 
     /// Queues an event. The mouse skips events while the console is busy.
-    fn pass(&self, event: FromPage) -> Result<(), Refused> {
+    fn pass(&self, event: FromPage) -> Result<(), PageRefusal> {
         match self.events.try_send(event) {
             // If the console has ended, its last messages follow.
             Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
             Err(TrySendError::Full(FromPage::Mouse(_))) => Ok(()),
-            Err(TrySendError::Full(_)) => Err(Refused::because("too many waiting messages")),
+            Err(TrySendError::Full(_)) => Err(PageRefusal::because("too many waiting messages")),
         }
     }
 
-    fn check(&self, silence: Duration) -> Result<(), Refused> {
+    fn check(&self, silence: Duration) -> Result<(), PageRefusal> {
         match self.last.elapsed() > silence {
-            true => Err(Refused::because("the page has been silent for too long")),
+            true => Err(PageRefusal::because(
+                "the page has been silent for too long",
+            )),
             false => Ok(()),
         }
     }
@@ -259,12 +267,12 @@ impl PageConsole {
         join: JoinSession,
         events: Receiver<FromPage>,
         out: Sender<String>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PageRefusal> {
         let work = move || self.run(&join, &events, out);
         let thread = thread::Builder::new().name("page".into()).spawn(work);
         thread
             .map(drop)
-            .map_err(|_| Refused::because("the server has no room for another page"))
+            .map_err(|_| PageRefusal::because("the server has no room for another page"))
     }
 
     fn run(self, join: &JoinSession, events: &Receiver<FromPage>, out: Sender<String>) {
