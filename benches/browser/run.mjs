@@ -26,14 +26,20 @@ const FLAGS = [
 const chromium = spawn("chromium", [...FLAGS, "about:blank"], {
   stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
 });
-process.on("exit", () => {
+// A profile in use cannot be removed, so the browser ends first.
+const ended = new Promise((resolve) => chromium.on("exit", resolve));
+async function end(code) {
   chromium.kill("SIGKILL");
-  rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
-});
-const fail = (why) => {
+  await ended;
+  rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  process.exit(code);
+}
+async function fail(why) {
   console.error(`FAILED: ${why}`);
-  process.exit(1);
-};
+  await end(1);
+}
+process.on("uncaughtException", (error) => fail(error.stack));
+chromium.on("error", (error) => fail(error.message));
 setTimeout(() => fail("no end in time"), LIMIT).unref();
 
 // ---- The protocol of the browser: messages that end in a zero byte -------------------------------
@@ -86,7 +92,7 @@ async function page(device) {
   at.evaluate = async (expression) => {
     const options = { expression, awaitPromise: true, returnByValue: true };
     const { result, exceptionDetails } = await tell("Runtime.evaluate", options);
-    if (exceptionDetails) fail(`${expression}: ${exceptionDetails.exception?.description}`);
+    if (exceptionDetails) await fail(`${expression}: ${exceptionDetails.exception?.description}`);
     return result.value;
   };
   at.until = async (expression) => {
@@ -136,9 +142,9 @@ async function check(at, name) {
   const size = await at.evaluate(SIZE);
   const uneven = await at.evaluate(UNEVEN);
   console.log(`${name}: ${size.columns}×${size.rows} cells of ${size.width.toFixed(2)}×${size.height} px, rows differ by ${uneven.toFixed(2)} px`);
-  if (uneven > 2) fail(`${name}: the rows are not equally wide`);
-  if (size.columns < 40 || size.rows < 12) fail(`${name}: too small`);
-  if (at.problems.length) fail(`${name}: ${at.problems.join("; ")}`);
+  if (uneven > 2) await fail(`${name}: the rows are not equally wide`);
+  if (size.columns < 40 || size.rows < 12) await fail(`${name}: too small`);
+  if (at.problems.length) await fail(`${name}: ${at.problems.join("; ")}`);
 }
 
 const LAPTOP = { width: 1440, height: 900, deviceScaleFactor: 1, mobile: false };
@@ -155,7 +161,7 @@ async function laptop() {
   await at.key("Escape");
   await at.until(`!document.querySelector("#state").textContent`);
   const said = await at.evaluate(`document.querySelector("#news").childElementCount`);
-  if (said === 0) fail("nothing was said to screen readers");
+  if (said === 0) await fail("nothing was said to screen readers");
   return at;
 }
 
@@ -218,7 +224,7 @@ async function latency(at) {
   await at.key("Escape");
   const part = (share) => times[Math.floor(times.length * share)];
   console.log(`key to paint: p50 ${part(0.5).toFixed(1)} ms, p90 ${part(0.9).toFixed(1)} ms, max ${times.at(-1).toFixed(1)} ms (${times.length} keys; bar: p50 ≤ ${BARS.latency} ms)`);
-  if (part(0.5) > BARS.latency) fail("the key-to-paint time misses its bar");
+  if (part(0.5) > BARS.latency) await fail("the key-to-paint time misses its bar");
 }
 
 async function traffic(at) {
@@ -235,7 +241,7 @@ async function traffic(at) {
   const { columns, rows } = await at.evaluate(SIZE);
   console.log(`traffic at ${columns}×${rows}: ${rate.toFixed(1)} kB/s at ${frames.toFixed(1)} frames/s (bar: ≤ ${BARS.traffic} kB/s)`);
   await at.shot("wide");
-  if (rate > BARS.traffic) fail("the traffic misses its bar");
+  if (rate > BARS.traffic) await fail("the traffic misses its bar");
 }
 
 const at = await laptop();
@@ -246,4 +252,4 @@ if (!quick) {
   await traffic(at);
 }
 console.log("ok");
-process.exit(0);
+await end(0);

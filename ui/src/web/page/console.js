@@ -18,23 +18,36 @@ const NEWS = 30;
 
 // ---- The size of a cell -----------------------------------------------------------------------
 
-const cell = { width: 8, height: 17 };
+const cell = { width: 8, height: 17, letter: 8 };
 const widths = new Map();
 const pen = document.createElement("canvas").getContext("2d");
 
-function measure() {
+// The box of 100 letters at a size of the font.
+function letters(pixels) {
+  page.screen.style.fontSize = `${pixels}px`;
+  page.screen.style.letterSpacing = "0";
   const probe = document.createElement("span");
   probe.className = "probe";
   probe.textContent = "m".repeat(100);
   page.screen.append(probe);
-  const box = probe.getBoundingClientRect();
+  const { width, height } = probe.getBoundingClientRect();
   probe.remove();
-  cell.width = box.width / 100;
-  // Less than the font's height: lines of frames then meet.
-  cell.height = Math.max(1, Math.floor(box.height));
-  const root = document.documentElement.style;
-  root.setProperty("--cell", `${cell.width}px`);
-  root.setProperty("--row", `${cell.height}px`);
+  return { width: width / 100, height };
+}
+
+// Chooses a font whose cells are whole pixels of the display, so that neighbouring blocks meet.
+function measure() {
+  const pixels = parseFloat(getComputedStyle(document.body).fontSize);
+  const dense = devicePixelRatio;
+  const { width } = letters(pixels);
+  const whole = Math.max(1, Math.round(width * dense)) / dense;
+  const fitted = letters((pixels * whole) / width);
+  page.screen.style.letterSpacing = `${whole - fitted.width}px`;
+  cell.width = whole;
+  cell.letter = fitted.width;
+  // Less than the font's height: lines of frames meet too.
+  cell.height = Math.max(1, Math.floor(fitted.height * dense) / dense);
+  document.documentElement.style.setProperty("--row", `${cell.height}px`);
   const font = getComputedStyle(page.screen);
   pen.font = `${font.fontSize} ${font.fontFamily}`;
   widths.clear();
@@ -51,7 +64,7 @@ function fits(symbol) {
   if (symbol.length === 1 && symbol >= " " && symbol <= "~") return true;
   let known = widths.get(symbol);
   if (known === undefined) {
-    known = Math.abs(pen.measureText(symbol).width - cell.width) < 0.05;
+    known = Math.abs(pen.measureText(symbol).width - cell.letter) < 0.05;
     widths.set(symbol, known);
   }
   return known;
