@@ -122,7 +122,7 @@ fn look_of(cells: &[Cell]) -> CellLook {
 /// Returns the changed ranges of a row. Short gaps in one style are part of a range.
 fn changed(old: &[Cell], new: &[Cell]) -> Vec<(usize, usize)> {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for at in (0..new.len()).filter(|at| old[*at] != new[*at]) {
+    for at in (0..new.len()).filter(|at| differs(old, new, *at)) {
         match ranges.last_mut() {
             Some((_, to)) if is_short(&new[*to..at], look(&new[*to - 1])) => *to = at + 1,
             _ => ranges.push((at, at + 1)),
@@ -140,6 +140,12 @@ fn changed(old: &[Cell], new: &[Cell]) -> Vec<(usize, usize)> {
         .iter()
         .map(|(from, to)| (begin(*from), *to))
         .collect()
+}
+
+/// Returns whether the page needs the cell. The second cell of a former wide symbol is one.
+fn differs(old: &[Cell], new: &[Cell], at: usize) -> bool {
+    let is_new = |at: usize| old[at] != new[at];
+    is_new(at) || (at > 0 && is_new(at - 1) && width(&old[at - 1]) > 1)
 }
 
 fn is_short(gap: &[Cell], style: CellLook) -> bool {
