@@ -15,7 +15,7 @@ pub(super) type PageResponse = Response<Full<Bytes>>;
 pub(super) const SOCKET: &str = "/socket";
 
 /// The files: path, type and content.
-const FILES: [(&str, &str, &str); 4] = [
+const FILES: [(&str, &str, &str); 6] = [
     (
         "/",
         "text/html; charset=utf-8",
@@ -25,6 +25,16 @@ const FILES: [(&str, &str, &str); 4] = [
         "/console.js",
         "text/javascript; charset=utf-8",
         include_str!("page/console.js"),
+    ),
+    (
+        "/paint.js",
+        "text/javascript; charset=utf-8",
+        include_str!("page/paint.js"),
+    ),
+    (
+        "/input.js",
+        "text/javascript; charset=utf-8",
+        include_str!("page/input.js"),
     ),
     (
         "/console.css",
