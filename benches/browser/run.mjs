@@ -156,7 +156,7 @@ async function laptop() {
   await check(at, "laptop");
   await at.shot("laptop");
   await at.key("?");
-  await at.until(has("help"));
+  await at.until(has("type to search"));
   await at.shot("laptop-help");
   await at.key("Escape");
   await at.until(`!document.querySelector("#state").textContent`);
@@ -176,7 +176,7 @@ async function phone() {
   })()`);
   await at.tell("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [button] });
   await at.tell("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-  await at.until(has("help"));
+  await at.until(has("type to search"));
   await at.shot("phone-help");
   await call("Target.closeTarget", { targetId: at.targetId });
 }
@@ -219,7 +219,7 @@ const KEYS = `(async () => {
 
 async function latency(at) {
   await at.key(":");
-  await at.until(has("commands"));
+  await pause(500);
   const times = (await at.evaluate(KEYS)).sort((a, b) => a - b);
   await at.key("Escape");
   const part = (share) => times[Math.floor(times.length * share)];

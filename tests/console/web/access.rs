@@ -11,7 +11,7 @@ use divisi_door::notices::Notices;
 use super::page::{Page, get, handshake, request};
 use super::{here, served, served_with};
 
-/// Keys with the tokens `watcher` (role read), `asker` (infer) and `editor` (control).
+/// Keys with the tokens `watcher` (role read) and `editor` (role control).
 const KEYS: &str = "\
 read 0e7f3c5c909ce8afb978a208d639e85af2171df2ec0003a07f13ad97878ef053 wendy
 control 1553cc62ff246044c683a61e203e65541990e7fcd4af9443d22b9557ecc9ac54 eve
@@ -116,15 +116,15 @@ fn another_origin_opens_no_socket() {
     let served = served();
     let own = format!("http://{}", served.address);
     let origins = [
-        "http://evil.example",
-        "null",
-        "",
-        &own.replace("http:", "https:"),
-        &format!("{own}.evil.example"),
-        &own.replace("127.0.0.1", "localhost"),
+        "http://evil.example".to_owned(),
+        "null".to_owned(),
+        String::new(),
+        own.replace("http:", "https:"),
+        format!("{own}.evil.example"),
+        own.replace("127.0.0.1", "localhost"),
     ];
     for origin in origins {
-        let head = handshake(&served.address.to_string(), origin);
+        let head = handshake(&served.address.to_string(), &origin);
         let answer = request(served.address, &format!("{head}\r\nConnection: close"));
         assert!(answer.starts_with("HTTP/1.1 403 "), "{origin}: {answer}");
     }

@@ -61,7 +61,6 @@ fn a_paste_into_a_field_is_inserted() {
     let served = served();
     let mut page = page_of(&served);
     page.press(":");
-    page.paint_until("commands");
     page.send(&json!({"type": "paste", "text": "latency\nlater"}));
     page.paint_until("latency later");
 }

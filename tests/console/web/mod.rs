@@ -11,7 +11,9 @@ mod server;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use divisi_console::web::{WebListener, WebOptions, WebServer};
+use divisi_console::web::{JoinSession, WebListener, WebOptions, WebServer};
+use divisi_session::Session;
+use divisi_session::remote::Viewer;
 
 use crate::fake::{Bench, Desk, FakeSession};
 
@@ -39,11 +41,12 @@ fn served_with(options: WebOptions) -> Served {
     let desk = Bench::new(80, 24).desk;
     let viewers = Arc::<Mutex<Vec<(String, bool)>>>::default();
     let (at, joined) = (desk.clone(), Arc::clone(&viewers));
-    let server = listener.serve(Arc::new(move |viewer| {
+    let join: JoinSession = Arc::new(move |viewer: Viewer| {
         let seen = (viewer.name, viewer.read_only);
         joined.lock().expect("no panic").push(seen);
-        Ok(Box::new(FakeSession::at(at.clone())))
-    }));
+        Ok(Box::new(FakeSession::at(at.clone())) as Box<dyn Session>)
+    });
+    let server = listener.serve(join);
     Served {
         address,
         desk,
