@@ -125,7 +125,7 @@ async function page(device) {
 
 // Every row is as wide as its cells, whatever symbols it has.
 const UNEVEN = `(() => {
-  const rows = [...document.querySelectorAll(".row")];
+  const rows = [...document.querySelectorAll(".row")].filter((row) => row.childElementCount > 0);
   const width = (row) => [...row.children].reduce((sum, part) => sum + part.getBoundingClientRect().width, 0);
   const widths = rows.map(width);
   return Math.max(...widths) - Math.min(...widths);

@@ -33,6 +33,6 @@ fn a_browser_shows_the_console_and_sends_keys() {
         .expect("starts");
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    stop(server);
+    stop(&home, server);
     assert!(output.status.success(), "{said}\n{errors}");
 }

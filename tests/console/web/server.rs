@@ -4,8 +4,6 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use crate::background::Home;
 use crate::terminal::ended;
 
@@ -49,8 +47,10 @@ pub(super) fn address(said: &[String]) -> Option<SocketAddr> {
     rest.trim_end_matches('/').parse().ok()
 }
 
-pub(super) fn stop(mut server: Child) {
-    kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
+/// Stops the server as a user does.
+pub(super) fn stop(home: &Home, mut server: Child) {
+    let stopped = home.command(&["stop", "digits"]).output();
+    assert!(stopped.expect("starts").status.success());
     assert!(ended(&mut server).success(), "it drained");
 }
 
@@ -59,7 +59,7 @@ fn a_server_has_no_browser_console_by_default() {
     let home = Home::new();
     let (server, said) = serve(&home, &["--load", "none"]);
     assert_eq!(address(&said), None, "{said:?}");
-    stop(server);
+    stop(&home, server);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_page_of_a_server_shows_and_changes_what_it_serves() {
     page.paint_until("you edit");
     page.press("q");
     page.next_of("bye");
-    stop(server);
+    stop(&home, server);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_server_that_stops_disconnects_its_pages() {
     let (server, said) = serve(&home, &["--load", "none", "--web", "127.0.0.1:0"]);
     let mut page = Page::join(address(&said).expect("an address"), None, (80, 24));
     page.paint();
-    stop(server);
+    stop(&home, server);
     while page.next().is_some() {}
 }
 
