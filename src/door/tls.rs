@@ -101,6 +101,11 @@ impl TlsFiles {
         })
     }
 
+    /// Returns the configuration of HTTP/1.1, after reading the files again if they have changed.
+    pub fn http1(&self) -> Arc<ServerConfig> {
+        self.config(TlsProtocol::Http1)
+    }
+
     /// Returns the configuration of a protocol, after reading the files again if they have changed.
     pub(crate) fn config(&self, protocol: TlsProtocol) -> Arc<ServerConfig> {
         let mut state = self.state.lock();

@@ -95,3 +95,4 @@ mod updates;
 mod variants_panel;
 #[path = "../support/wait.rs"]
 mod wait;
+mod web;

@@ -180,6 +180,7 @@ const CONSOLE_LAYERS: &[&[&str]] = &[
     &["actions"],
     &["demo"],
     &["console", "linear"],
+    &["web"],
     &["cli"],
     &["lib"],
 ];

@@ -18,6 +18,7 @@
 //! - `actions`: the actions of commands, on the screen and as a line
 //! - `demo`: the demonstration's scenes and their player
 //! - `console`, the screen, and `linear`, the same as lines
+//! - `web`: the console in a browser
 //! - `cli`: the command line
 
 #![forbid(unsafe_code)]
@@ -39,3 +40,4 @@ mod model;
 mod panels;
 mod text;
 mod view;
+pub mod web;

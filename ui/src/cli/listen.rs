@@ -24,7 +24,8 @@ pub(crate) enum ListenAddress {
 }
 
 impl ListenAddress {
-    fn at(self) -> Option<SocketAddr> {
+    /// Returns the address, or `None` for `off`.
+    pub(super) fn at(self) -> Option<SocketAddr> {
         match self {
             ListenAddress::Off => None,
             ListenAddress::At(address) => Some(address),

@@ -58,6 +58,7 @@ mod tasks;
 mod times;
 mod unregister;
 mod variants;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -22,7 +22,9 @@ use super::reporting::{Report, ReportOptions};
 use super::start::DisplayMode;
 use super::tables::lines;
 use super::tasks::NamedModels;
+use super::web::{WebArgs, join_at};
 use super::{logging, near, signals, start, supervisor};
+use crate::web::WebListener;
 use serde::Serialize;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -43,6 +45,8 @@ pub(crate) struct ServeArgs {
     record: Option<PathBuf>,
     #[command(flatten)]
     addresses: ServerAddresses,
+    #[command(flatten)]
+    web: WebArgs,
 }
 
 impl ServeArgs {
@@ -60,6 +64,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
         door: args.addresses.options(Notices::to(tell))?,
         ..ServeOptions::default()
     };
+    // Taken first, since reading models may take long.
+    let web = args.web.bind(&options.door)?;
     let Server { mut session, door } = start::server(&args.models, options)?;
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -68,18 +74,27 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let socket = BoundSocket::open(&name)?;
     say(&[format!("listening at {}", socket.path().display())]);
     say(&address_lines(door.addresses()));
+    say(web_line(web.as_ref()).as_slice());
     // Only the session keeps the door, since the door must end before the engine.
     drop(door);
     say(&[format!(
         "`divisi attach {name}` opens the console, `divisi stop {name}` stops the server"
     )]);
     let hub = Hub::start(Box::new(session), socket, log_to_stderr())?;
+    let pages = web.map(|web| web.serve(join_at(hub.path().to_owned())));
+    let pages = pages.transpose()?;
     signals::on_end(hub.stopper());
     supervisor::ready()?;
     hub.join();
+    drop(pages);
     supervisor::stopping()?;
     say(&["stopped"]);
     Ok(())
+}
+
+/// Returns the line about the browser console, if there is one.
+fn web_line(web: Option<&WebListener>) -> Option<String> {
+    web.map(|web| format!("browser console at {}", web.url()))
 }
 
 /// Prints a notice, unless the log on standard error already has it.

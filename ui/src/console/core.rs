@@ -79,6 +79,12 @@ impl Console {
         self.state.consent.see();
     }
 
+    /// Returns the number of changes of the top dialog, which tells pictures without the current one
+    /// from pictures with it.
+    pub fn questions(&self) -> u64 {
+        self.state.consent.questions()
+    }
+
     /// Takes news from the session. Returns whether the picture may differ.
     pub fn refresh(&mut self) -> bool {
         let mut spans = Vec::new();

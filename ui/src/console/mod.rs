@@ -32,3 +32,4 @@ pub use crate::text::{Severity, WallClock, format};
 pub use app::run;
 pub use core::{Console, for_files};
 pub(crate) use job::can_be_continued;
+pub(crate) use pace::{Due, Pace};

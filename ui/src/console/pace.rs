@@ -16,7 +16,7 @@ const CALM: Duration = Duration::from_secs(1);
 
 /// The part of the session's state to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(crate) enum Due {
     /// Spans and the time.
     Spans,
     /// The whole state as well.
@@ -25,7 +25,7 @@ pub(super) enum Due {
 
 /// The time and the kind of the next snapshot.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     next: Instant,
     /// The minimum interval between frames, as configured.
     frame: Duration,
@@ -37,7 +37,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Creates a pace whose first snapshot is due at once.
-    pub(super) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Pace {
             next: now,
             frame: LOOK,
@@ -47,12 +47,12 @@ impl Pace {
     }
 
     /// Returns the time of the next snapshot.
-    pub(super) fn next(&self) -> Instant {
+    pub(crate) fn next(&self) -> Instant {
         self.next
     }
 
     /// Returns the part of the session's state to read now.
-    pub(super) fn due(&mut self, now: Instant) -> Due {
+    pub(crate) fn due(&mut self, now: Instant) -> Due {
         // Half a frame early is better than a frame late.
         let half = self.frame / 2;
         let fresh = |at: Instant| now.saturating_duration_since(at) + half < LOOK;
@@ -64,7 +64,7 @@ impl Pace {
     }
 
     /// Schedules the next snapshot after one that did or did not change the picture.
-    pub(super) fn schedule(&mut self, now: Instant, changed: bool, model: &Model) {
+    pub(crate) fn schedule(&mut self, now: Instant, changed: bool, model: &Model) {
         if changed {
             self.changed = now;
         }
@@ -80,7 +80,7 @@ impl Pace {
     }
 
     /// Handles a key press, whose effects may soon show.
-    pub(super) fn touched(&mut self, now: Instant) {
+    pub(crate) fn touched(&mut self, now: Instant) {
         self.changed = now;
         self.next = self.next.min(now + LOOK);
     }

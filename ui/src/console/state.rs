@@ -80,6 +80,8 @@ pub(super) struct Consent {
     opener: Option<Key>,
     /// Whether the dialog has been on the screen.
     seen: bool,
+    /// The number of changes of the top dialog.
+    questions: u64,
 }
 
 impl Consent {
@@ -93,6 +95,12 @@ impl Consent {
     pub(super) fn ask(&mut self) {
         self.opener = self.last;
         self.seen = false;
+        self.questions = self.questions.saturating_add(1);
+    }
+
+    /// Returns the number of changes of the top dialog.
+    pub(super) fn questions(&self) -> u64 {
+        self.questions
     }
 
     /// Marks the screen as drawn.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use divisi_session::RequestRecord;
 
-use super::body::{PanelBody, height_for};
+use super::body::{PanelBody, PanelNews, height_for};
 use super::frame::headed;
 use super::keys;
 use crate::commands::{FILTER_REQUESTS, LIGHT_REQUEST, SORT_REQUESTS};
@@ -29,8 +29,19 @@ const MOST_DETAILS: usize = 4;
 pub(super) static PANEL: PanelBody = PanelBody {
     least_width: |_| 44,
     height: |model, _| height_for(listed(model).len() + MOST_DETAILS + 3, 8),
+    news,
     ..PanelBody::new(draw)
 };
+
+/// Returns the slowest request of the last minute.
+fn news(model: &Model) -> PanelNews {
+    let slowest = model.snapshot.requests.slowest.iter();
+    let slowest = slowest.map(|request| request.latency).max();
+    match slowest {
+        Some(latency) => PanelNews::open(format!("slowest {}", format::duration(latency))),
+        None => PanelNews::quiet("none"),
+    }
+}
 
 /// Returns the listed requests.
 fn listed(model: &Model) -> Vec<&RequestRecord> {
