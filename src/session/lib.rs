@@ -25,6 +25,7 @@ pub mod replay;
 mod setup_file;
 mod snapshot;
 mod task_scaling;
+mod what_if;
 pub mod wire;
 
 pub use arrange::{Arranged, Arrangement, arrange};
@@ -64,6 +65,10 @@ pub use task_scaling::{
     PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView,
     TaskScaling, TaskView, UnreachableView,
 };
+pub use what_if::{
+    AccuracyOutlook, AssumedLoad, BusyShare, CostOutlook, DeviceOutlook, Outlook, P99Outlook,
+    RateFactor, WhatIf, WhatIfAnswer, WhatIfReply,
+};
 
 use std::time::Duration;
 
@@ -92,4 +97,11 @@ pub trait Session: Send {
     /// # Errors
     /// Returns the reason if the setup cannot be applied.
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal>;
+
+    /// Returns the predicted effects of a case, or that they are still being computed. Ask again
+    /// until the answer has arrived.
+    ///
+    /// # Errors
+    /// Returns the reason if the session cannot predict the case.
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal>;
 }

@@ -22,7 +22,7 @@ use divisi_session::replay::ReplaySession;
 use divisi_session::wire::{Format, SpanBatch, checked, decode, encode, pack, unpack};
 use divisi_session::{
     Command, EditPreview, Health, LiveSession, LoadPattern, LogEntry, LogLevel, Pace, Play,
-    Refusal, Session, Setup, Snapshot,
+    Refusal, Session, Setup, Snapshot, WhatIf, WhatIfReply,
 };
 use proptest::prelude::*;
 
@@ -113,6 +113,10 @@ impl Session for Puppet {
 
     fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
         Err(Refusal::new(Code::DoesNotFit, "a puppet has no preview"))
+    }
+
+    fn what_if(&mut self, _: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        Ok(WhatIfReply::Computing)
     }
 }
 

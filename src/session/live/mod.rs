@@ -12,6 +12,7 @@ mod saturation;
 mod searches;
 mod spans;
 mod view;
+mod what_if;
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -27,7 +28,8 @@ use divisi_runtime::device::host::recent_load;
 
 use super::{
     CatalogueView, ClientDoor, Command, DisturbanceWatch, DoorAddress, DoorView, EditPreview,
-    HostView, LogLevel, Refusal, Session, SessionRefusal, Setup, Snapshot, TaskScaling,
+    HostView, LogLevel, Refusal, Session, SessionRefusal, Setup, Snapshot, TaskScaling, WhatIf,
+    WhatIfReply,
 };
 use before::EnginesBefore;
 use engine_session::EngineSession;
@@ -290,6 +292,11 @@ impl Session for LiveSession {
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         self.follow();
         self.session.preview(setup)
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        self.follow();
+        self.session.what_if(question)
     }
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
+use crate::{
+    Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot, WhatIf, WhatIfReply,
+};
 use divisi_engine::load::{Arrivals, LoadPattern};
 use divisi_model::trace::Span;
 
@@ -142,7 +144,14 @@ impl Session for RemoteSession {
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         match self.ask(Ask::Preview(Box::new(setup.clone())))? {
             Reply::Preview(preview) => Ok(*preview),
-            Reply::Done => Err(RemoteRefusal::NoPreview.into()),
+            Reply::Done | Reply::WhatIf(_) => Err(RemoteRefusal::NoPreview.into()),
+        }
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        match self.ask(Ask::WhatIf(question.clone()))? {
+            Reply::WhatIf(reply) => Ok(reply),
+            Reply::Done | Reply::Preview(_) => Err(RemoteRefusal::NoPreview.into()),
         }
     }
 }

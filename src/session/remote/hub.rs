@@ -259,6 +259,7 @@ impl HubLoop {
                 let preview = self.session.preview(&setup)?;
                 Ok(Reply::Preview(Box::new(preview)))
             }
+            Ask::WhatIf(question) => Ok(Reply::WhatIf(self.session.what_if(&question)?)),
             Ask::Command(command) => {
                 check_paths(&command)?;
                 self.session.command(command)?;

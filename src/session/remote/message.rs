@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{SpanBatch, WireError, decode, decode_first, encode, pack, unpack};
-use crate::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
+use crate::{Audience, Command, EditPreview, Refusal, Setup, Snapshot, WhatIf, WhatIfReply};
 
 use super::RemoteRefusal;
 
@@ -36,6 +36,8 @@ pub(super) enum Ask {
     Command(Command),
     /// Preview the changes that applying a setup would make.
     Preview(Box<Setup>),
+    /// Predict the effects of a case.
+    WhatIf(WhatIf),
     /// Shut the server down.
     Stop,
 }
@@ -93,6 +95,8 @@ pub(super) enum Reply {
     Done,
     /// The requested preview.
     Preview(Box<EditPreview>),
+    /// The answer to a what-if question, or that it is being computed.
+    WhatIf(WhatIfReply),
 }
 
 /// The maximum bytes of a message to the server.
