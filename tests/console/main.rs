@@ -90,3 +90,4 @@ mod updates;
 mod variants_panel;
 #[path = "../support/wait.rs"]
 mod wait;
+mod what_if;

@@ -70,7 +70,7 @@ fn a_lost_device_moves_work_by_the_rule_of_lost_devices() {
     let engine = Arc::clone(session.engine());
     let moved = evacuate(&matrix, &[FIRST], engine.devices(), &engine.footprints());
     assert_eq!(staged, moved.expect("it fits"));
-    assert!(samples_per_s(after(&answer)) < samples_per_s(&answer.before));
+    assert!(samples_per_s(after(&answer)) <= samples_per_s(&answer.before));
     session
         .command(Command::LoseDevice(FIRST))
         .expect("simulated");

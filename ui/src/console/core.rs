@@ -76,13 +76,18 @@ impl Console {
         let same = snapshot == self.state.model.snapshot && lost == self.state.model.lost_spans;
         snapshot.now = now;
         let differs = pace::streams_differ(&self.state.model, snapshot.now, !spans.is_empty());
+        let answered = self.state.answered;
         let stood = self.state.model.demo.as_ref().map(DemoState::stands);
         self.handle(ConsoleEvent::News(Box::new(SessionNews {
             snapshot,
             spans,
             lost,
         })));
-        !same || differs || stood != self.state.model.demo.as_ref().map(DemoState::stands)
+        let is_answered = answered != self.state.answered;
+        !same
+            || differs
+            || is_answered
+            || stood != self.state.model.demo.as_ref().map(DemoState::stands)
     }
 
     /// Takes spans and the time from the session, for every frame. Returns whether the picture
@@ -132,6 +137,10 @@ fn for_session(effect: Effect, session: &mut dyn Session) -> Result<ConsoleEvent
         Effect::Preview(setup) => {
             let preview = session.preview(&setup);
             Ok(ConsoleEvent::Previewed(setup, preview))
+        }
+        Effect::Ask(question) => {
+            let reply = session.what_if(&question);
+            Ok(ConsoleEvent::Answered(question, reply))
         }
         Effect::Arrange(setup, arrangement) => {
             let arranged = arrange(session, &setup, arrangement);

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divisi_model::trace::Span;
-use divisi_session::{Arranged, Arrangement, Command, EditPreview, Refusal, Setup, Snapshot};
+use divisi_session::{
+    Arranged, Arrangement, Command, EditPreview, Refusal, Setup, Snapshot, WhatIf, WhatIfReply,
+};
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
@@ -38,6 +40,8 @@ pub enum ConsoleEvent {
     },
     /// The session's preview of a setup, or the reason for its refusal.
     Previewed(Box<Setup>, Result<EditPreview, Refusal>),
+    /// The session's reply to a what-if question, or the reason for its refusal.
+    Answered(WhatIf, Result<WhatIfReply, Refusal>),
     /// The result of an arrangement of a setup, or the reason for its refusal.
     Arranged(Box<Setup>, Result<Arranged, Refusal>),
     /// The session accepted a command.
@@ -75,6 +79,8 @@ pub enum Effect {
     Send(Command),
     /// Request the preview of a setup from the session.
     Preview(Box<Setup>),
+    /// Ask the session a what-if question.
+    Ask(WhatIf),
     /// Request several changes of a setup's matrix from the session, as far as they fit.
     Arrange(Box<Setup>, Arrangement),
     /// List a path.

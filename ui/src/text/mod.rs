@@ -4,6 +4,7 @@ pub(crate) mod checks;
 mod clients;
 pub mod format;
 mod objective;
+pub(crate) mod outlook;
 pub(crate) mod status;
 
 pub(crate) use clients::{error_words, last_error};
