@@ -110,7 +110,7 @@ impl Session for FakeSession {
     }
 }
 
-/// What would be: a lost device is too much for the load, and the accuracy of precisions is unknown.
+/// A made-up answer: a lost device is too much for the load, and the accuracy of precisions is unknown.
 fn what_if_answer(
     question: &WhatIf,
     setup: Option<Setup>,

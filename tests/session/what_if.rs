@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use divisi_engine::search::evacuate;
+use divisi_engine::search::{Cache, MeasuredAccuracy, evacuate};
 use divisi_engine::serving::{Engine, EngineOptions};
 use divisi_model::allocation::Matrix;
 use divisi_model::codes::Code;
-use divisi_model::ensemble::Ensemble;
+use divisi_model::ensemble::{Ensemble, Measure};
 use divisi_runtime::device::{DeviceIndex, Devices, MemberIndex};
+use divisi_session::remote::{RemoteSession, Viewer};
 use divisi_session::{
     AccuracyOutlook, Command, LiveSession, LoadPattern, Outlook, P99Outlook, RateFactor, Session,
     WhatIf, WhatIfAnswer, WhatIfReply,
 };
 
-use crate::common::{everywhere, fakes, frame, small, until, v100s};
+use crate::common::{digits, everywhere, fakes, frame, small, until, v100s};
+use crate::folder::Folder;
+use crate::transport::serve;
 use crate::wait::wait_for;
 
 /// A session with two networks on `devices`, each with a worker on every device.
@@ -34,7 +37,7 @@ fn on_matrix(ensemble: &Arc<Ensemble>, devices: Devices, matrix: &Matrix) -> Liv
     LiveSession::new(Arc::new(engine.expect("starts")), fakes(ensemble), None)
 }
 
-fn answer(session: &mut LiveSession, question: &WhatIf) -> WhatIfAnswer {
+fn answer(session: &mut dyn Session, question: &WhatIf) -> WhatIfAnswer {
     wait_for(|| match session.what_if(question) {
         Ok(WhatIfReply::Answer(answer)) => Ok(*answer),
         other => Err(other),
@@ -211,4 +214,42 @@ fn unknown_devices_and_members_are_refused() {
     assert_eq!(refused.code(), Code::UnknownDevice);
     let member = WhatIf::WithoutMember(MemberIndex::new(7));
     session.what_if(&member).expect_err("there is none");
+}
+
+#[test]
+fn a_read_only_viewer_asks_over_the_socket() {
+    let folder = Folder::new();
+    let (hub, path) = serve(Box::new(live(v100s(2))), &folder);
+    let guest = Viewer {
+        name: "guest".into(),
+        read_only: true,
+    };
+    let mut guest = RemoteSession::join(&path, guest).expect("joins");
+    let answer = answer(&mut guest, &WhatIf::LoseDevice(FIRST));
+    samples_per_s(after(&answer));
+    let refused = guest.what_if(&WhatIf::Undo).expect_err("nothing to undo");
+    assert_eq!(refused.code(), Code::NoUndo);
+    hub.stopper()();
+    hub.join();
+}
+
+/// The accuracies of an ensemble that were measured on a thousand samples.
+fn measured(name: &str, value: f64) -> MeasuredAccuracy {
+    MeasuredAccuracy {
+        precision: name.parse().expect("a precision"),
+        measure: Measure::Accuracy,
+        value,
+        samples: 1000,
+        at: 0,
+    }
+}
+
+#[test]
+fn stored_accuracies_belong_to_the_weights() {
+    let folder = Folder::new();
+    let cache = Cache::at(folder.path());
+    let all = [measured("f32", 0.98), measured("int8", 0.97)];
+    cache.store_accuracies(&small(), &all).expect("written");
+    assert_eq!(cache.accuracies(&small()), all);
+    assert_eq!(cache.accuracies(&digits()), []);
 }

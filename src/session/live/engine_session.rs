@@ -25,7 +25,7 @@ use super::log::Log;
 use super::models::serves;
 use super::searches::Searches;
 use super::view;
-use super::what_if::WhatIfs;
+use super::what_if::state::WhatIfs;
 
 /// Observes and controls an [`Engine`]. Dropping it ends searches and load; the engine drains.
 pub(super) struct EngineSession {

@@ -36,10 +36,10 @@ pub(super) enum Ask {
     Command(Command),
     /// Preview the changes that applying a setup would make.
     Preview(Box<Setup>),
-    /// Predict the effects of a case.
-    WhatIf(WhatIf),
     /// Shut the server down.
     Stop,
+    /// Predict the effects of a case.
+    WhatIf(WhatIf),
 }
 
 /// A received request.

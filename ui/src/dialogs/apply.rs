@@ -17,7 +17,7 @@ use crate::text::format;
 #[derive(Clone, Debug)]
 pub struct Compare {
     title: String,
-    subject: Compared,
+    subject: ComparedSetup,
     scroll: usize,
     /// The session's preview of the setup, once it has arrived.
     preview: Option<Result<EditPreview, Refusal>>,
@@ -28,7 +28,7 @@ pub struct Compare {
 
 /// The compared setup.
 #[derive(Clone, Debug)]
-enum Compared {
+enum ComparedSetup {
     /// A setup, independent of later changes.
     Setup(Box<Setup>),
     /// The setup before the last change.
@@ -40,21 +40,21 @@ enum Compared {
 impl Compare {
     /// Creates a comparison of `setup`.
     pub fn new(title: impl Into<String>, setup: Setup) -> Self {
-        Compare::about(title.into(), Compared::Setup(Box::new(setup)))
+        Compare::about(title.into(), ComparedSetup::Setup(Box::new(setup)))
     }
 
     /// Creates the comparison of an undo.
     pub fn undo() -> Self {
         let title = "undo the last change of matrix and settings?";
-        Compare::about(title.into(), Compared::Undo)
+        Compare::about(title.into(), ComparedSetup::Undo)
     }
 
     /// Creates the comparison of a redo.
     pub fn redo() -> Self {
-        Compare::about("redo the undone change?".into(), Compared::Redo)
+        Compare::about("redo the undone change?".into(), ComparedSetup::Redo)
     }
 
-    fn about(title: String, subject: Compared) -> Self {
+    fn about(title: String, subject: ComparedSetup) -> Self {
         Compare {
             title,
             subject,
@@ -67,35 +67,35 @@ impl Compare {
 
     fn question(&self) -> WhatIf {
         match &self.subject {
-            Compared::Setup(setup) => WhatIf::Apply(setup.clone()),
-            Compared::Undo => WhatIf::Undo,
-            Compared::Redo => WhatIf::Redo,
+            ComparedSetup::Setup(setup) => WhatIf::Apply(setup.clone()),
+            ComparedSetup::Undo => WhatIf::Undo,
+            ComparedSetup::Redo => WhatIf::Redo,
         }
     }
 
     /// Returns whether the comparison can be confirmed now. Undo and redo need no prediction.
     fn is_possible(&self) -> bool {
         match self.subject {
-            Compared::Setup(_) => matches!(self.preview, Some(Ok(_))),
-            Compared::Undo | Compared::Redo => true,
+            ComparedSetup::Setup(_) => matches!(self.preview, Some(Ok(_))),
+            ComparedSetup::Undo | ComparedSetup::Redo => true,
         }
     }
 
     fn command(&self) -> Command {
         match &self.subject {
-            Compared::Setup(setup) => Command::Apply(setup.clone(), None),
-            Compared::Undo => Command::Undo,
-            Compared::Redo => Command::Redo,
+            ComparedSetup::Setup(setup) => Command::Apply(setup.clone(), None),
+            ComparedSetup::Undo => Command::Undo,
+            ComparedSetup::Redo => Command::Redo,
         }
     }
 
     fn draw_keys(&self, inside: &mut Painter<'_>, scrolls: bool) {
         let y = inside.height().saturating_sub(1);
-        let is_setup = matches!(self.subject, Compared::Setup(_));
+        let is_setup = matches!(self.subject, ComparedSetup::Setup(_));
         let does = match self.subject {
-            Compared::Setup(_) => "apply",
-            Compared::Undo => "undo",
-            Compared::Redo => "redo",
+            ComparedSetup::Setup(_) => "apply",
+            ComparedSetup::Undo => "undo",
+            ComparedSetup::Redo => "redo",
         };
         let possible = self.is_possible();
         let mut keys = Vec::new();
@@ -209,8 +209,8 @@ impl DialogBody for Compare {
 
     fn compared(&self) -> Option<&Setup> {
         match &self.subject {
-            Compared::Setup(setup) => Some(setup),
-            Compared::Undo | Compared::Redo => None,
+            ComparedSetup::Setup(setup) => Some(setup),
+            ComparedSetup::Undo | ComparedSetup::Redo => None,
         }
     }
 

@@ -19,24 +19,24 @@ const TWICE: usize = 2;
 const MOST_KEPT: usize = 64;
 
 /// An answer, or the reason why there is none.
-type Answer = Result<Box<WhatIfAnswer>, String>;
+type RowAnswer = Result<Box<WhatIfAnswer>, String>;
 
 /// The table.
 #[derive(Clone, Debug)]
 pub struct WhatIfTable {
-    rows: Vec<Row>,
+    rows: Vec<QuestionRow>,
     /// The number of the chosen row.
     at: usize,
     /// The hidden lines of the chosen answer.
     scroll: usize,
-    answers: Vec<(WhatIf, Answer)>,
+    answers: Vec<(WhatIf, RowAnswer)>,
     /// The questions that were asked.
     asked: Vec<WhatIf>,
 }
 
 /// A row: a kind of question and its subject.
 #[derive(Clone, Copy, Debug)]
-enum Row {
+enum QuestionRow {
     Lose(DeviceIndex),
     AllIn(MemberPrecision),
     Rate(usize),
@@ -51,13 +51,13 @@ impl WhatIfTable {
         let precisions = ["int8", "bf16"].into_iter();
         let precisions = precisions
             .filter_map(|name| name.parse().ok())
-            .map(Row::AllIn);
-        let mut rows = vec![Row::Lose(at.device)];
+            .map(QuestionRow::AllIn);
+        let mut rows = vec![QuestionRow::Lose(at.device)];
         rows.extend(precisions);
         rows.extend([
-            Row::Rate(TWICE),
-            Row::OneMore(at.device),
-            Row::Without(at.member),
+            QuestionRow::Rate(TWICE),
+            QuestionRow::OneMore(at.device),
+            QuestionRow::Without(at.member),
         ]);
         WhatIfTable {
             rows,
@@ -83,13 +83,13 @@ impl WhatIfTable {
         self.scroll = 0;
     }
 
-    fn answer(&self, row: Row) -> Option<&Answer> {
+    fn answer(&self, row: QuestionRow) -> Option<&RowAnswer> {
         let question = row.question();
         let found = self.answers.iter().find(|(about, _)| *about == question);
         found.map(|(_, answer)| answer)
     }
 
-    fn chosen(&self) -> Option<&Answer> {
+    fn chosen(&self) -> Option<&RowAnswer> {
         self.answer(*self.rows.get(self.at)?)
     }
 
@@ -113,17 +113,17 @@ impl WhatIfTable {
     }
 }
 
-impl Row {
+impl QuestionRow {
     fn question(self) -> WhatIf {
         match self {
-            Row::Lose(device) => WhatIf::LoseDevice(device),
-            Row::AllIn(precision) => WhatIf::AllIn(precision),
-            Row::Rate(number) => {
+            QuestionRow::Lose(device) => WhatIf::LoseDevice(device),
+            QuestionRow::AllIn(precision) => WhatIf::AllIn(precision),
+            QuestionRow::Rate(number) => {
                 let factor = FACTORS.get(number).copied().unwrap_or(1.0);
                 WhatIf::Rate(RateFactor::nearest(factor))
             }
-            Row::OneMore(device) => WhatIf::OneMoreDevice(device),
-            Row::Without(member) => WhatIf::WithoutMember(member),
+            QuestionRow::OneMore(device) => WhatIf::OneMoreDevice(device),
+            QuestionRow::Without(member) => WhatIf::WithoutMember(member),
         }
     }
 
@@ -132,15 +132,21 @@ impl Row {
             (at as isize + step).rem_euclid(count.max(1) as isize) as usize
         };
         match self {
-            Row::Lose(device) => Row::Lose(DeviceIndex::new(next(device.get(), devices))),
-            Row::OneMore(device) => Row::OneMore(DeviceIndex::new(next(device.get(), devices))),
-            Row::Without(member) => Row::Without(MemberIndex::new(next(member.get(), members))),
-            Row::Rate(number) => Row::Rate(next(number, FACTORS.len())),
-            Row::AllIn(precision) => {
+            QuestionRow::Lose(device) => {
+                QuestionRow::Lose(DeviceIndex::new(next(device.get(), devices)))
+            }
+            QuestionRow::OneMore(device) => {
+                QuestionRow::OneMore(DeviceIndex::new(next(device.get(), devices)))
+            }
+            QuestionRow::Without(member) => {
+                QuestionRow::Without(MemberIndex::new(next(member.get(), members)))
+            }
+            QuestionRow::Rate(number) => QuestionRow::Rate(next(number, FACTORS.len())),
+            QuestionRow::AllIn(precision) => {
                 let all = precisions();
                 let at = all.iter().position(|known| *known == precision);
                 let turned = all.get(next(at.unwrap_or(0), all.len())).copied();
-                Row::AllIn(turned.unwrap_or(precision))
+                QuestionRow::AllIn(turned.unwrap_or(precision))
             }
         }
     }
@@ -150,14 +156,14 @@ impl Row {
         let frame = model.snapshot.matrix.frame();
         let device = |device| frame.device(device).unwrap_or("?");
         match self {
-            Row::Lose(at) => format!("lose {}", device(at)),
-            Row::AllIn(precision) => format!("all in {}", precision.to_text()),
-            Row::Rate(number) => {
+            QuestionRow::Lose(at) => format!("lose {}", device(at)),
+            QuestionRow::AllIn(precision) => format!("all in {}", precision.to_text()),
+            QuestionRow::Rate(number) => {
                 let factor = FACTORS.get(number).copied().unwrap_or(1.0);
                 format!("rate {}", format::times(factor))
             }
-            Row::OneMore(at) => format!("one more {}", device(at)),
-            Row::Without(at) => format!("without {}", frame.member(at).unwrap_or("?")),
+            QuestionRow::OneMore(at) => format!("one more {}", device(at)),
+            QuestionRow::Without(at) => format!("without {}", frame.member(at).unwrap_or("?")),
         }
     }
 }
@@ -244,7 +250,7 @@ impl DialogBody for WhatIfTable {
 
 impl WhatIfTable {
     fn draw_rows(&self, inside: &mut Painter<'_>, model: &Model) {
-        let columns = Columns::for_width(inside.width());
+        let columns = WhatIfColumns::for_width(inside.width());
         columns.head(inside);
         columns.cells(inside, 1, ("now", Role::Strong), &self.now());
         for (y, (at, row)) in (2..).zip(self.rows.iter().enumerate()) {
@@ -262,7 +268,7 @@ impl WhatIfTable {
     }
 
     /// Returns the cells of the running setup, from any answer.
-    fn now(&self) -> Cells {
+    fn now(&self) -> RowCells {
         let answers = self
             .answers
             .iter()
@@ -320,13 +326,13 @@ fn hanging(text: &str, width: u16) -> Vec<StyledLine> {
 }
 
 /// The texts of a row: samples per second, p99, accuracy and cost.
-type Cells = [(String, Role); 4];
+type RowCells = [(String, Role); 4];
 
-fn computing() -> Cells {
+fn computing() -> RowCells {
     [("computing …"), "", "", ""].map(|text| (text.to_owned(), Role::Dim))
 }
 
-fn cells(answer: Option<&Answer>) -> Cells {
+fn cells(answer: Option<&RowAnswer>) -> RowCells {
     let answer = match answer {
         None => return computing(),
         Some(Err(_)) => return [("✗"), "", "", ""].map(|text| (text.to_owned(), Role::Bad)),
@@ -353,12 +359,12 @@ fn cells(answer: Option<&Answer>) -> Cells {
 }
 
 /// The columns of the table, by their right ends.
-struct Columns {
+struct WhatIfColumns {
     name: u16,
     ends: [u16; 4],
 }
 
-impl Columns {
+impl WhatIfColumns {
     fn for_width(width: u16) -> Self {
         let cost = width.saturating_sub(1);
         let (accuracy, p99) = match width < 90 {
@@ -367,7 +373,7 @@ impl Columns {
         };
         let rate = p99.saturating_sub(if width < 90 { 20 } else { 26 });
         let name = rate.saturating_sub(if width < 90 { 18 } else { 26 });
-        Columns {
+        WhatIfColumns {
             name,
             ends: [rate, p99, accuracy, cost],
         }
@@ -380,7 +386,7 @@ impl Columns {
         }
     }
 
-    fn cells(&self, inside: &mut Painter<'_>, y: u16, name: (&str, Role), cells: &Cells) {
+    fn cells(&self, inside: &mut Painter<'_>, y: u16, name: (&str, Role), cells: &RowCells) {
         let (name, role) = (format::fit(name.0, self.name.saturating_sub(2)), name.1);
         inside.text(1, y, &name, role);
         let mut from = self.name;

@@ -1,20 +1,31 @@
 //! The change of accuracy in a case, from measurements only.
 
-use divisi_model::ensemble::{Measure, MemberPrecision};
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi_engine::search::{Cache, MeasuredAccuracy, age_in_words};
+use divisi_model::ensemble::{Ensemble, Measure, MemberPrecision};
+use divisi_model::wall_clock::unix_seconds;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 
 use crate::{AccuracyOutlook, Setup};
 
 use super::super::engine_session::EngineSession;
-use super::Facts;
 use super::case::{Case, CaseKind};
+use super::figures::Figures;
+use super::state::Facts;
 
 /// The standard errors of an interval that contains nine of ten cases.
 const NINE_OF_TEN: f64 = 1.645;
 
 impl EngineSession {
     /// Returns the change of the ensemble's accuracy in a case.
-    pub(super) fn accuracy(&self, case: &Case, facts: &Facts) -> AccuracyOutlook {
+    pub(super) fn accuracy(
+        &self,
+        case: &Case,
+        figures: &Figures,
+        facts: &Facts,
+    ) -> AccuracyOutlook {
         let Ok(setup) = &case.setup else {
             return AccuracyOutlook::Unknown("requests are not served".into());
         };
@@ -24,7 +35,7 @@ impl EngineSession {
             _ if setup.combination != running.combination => Some(self.other_votes(setup, running)),
             _ => None,
         };
-        let other = || self.other_precision(setup, running);
+        let other = || self.other_precision(setup, running, figures);
         known.unwrap_or_else(|| other().unwrap_or(AccuracyOutlook::Same))
     }
 
@@ -88,16 +99,39 @@ impl EngineSession {
 
     /// Returns the outlook if a member would compute in another precision, or `None` if all devices
     /// compute in the same one.
-    fn other_precision(&self, setup: &Setup, running: &Setup) -> Option<AccuracyOutlook> {
+    fn other_precision(
+        &self,
+        setup: &Setup,
+        running: &Setup,
+        figures: &Figures,
+    ) -> Option<AccuracyOutlook> {
         let precision = self.first_change(setup, running)?;
         if let Some(why) = self.meaningless() {
             return Some(AccuracyOutlook::Unknown(why));
+        }
+        let both = [running, setup].map(|setup| measured(setup, &figures.accuracies));
+        if let [Some(before), Some(after)] = both {
+            return Some(change(&before, &after));
         }
         let name = precision.to_text();
         Some(AccuracyOutlook::Unknown(format!(
             "not measured; `divisi accuracy {} --precisions {name}` measures it",
             self.name
         )))
+    }
+
+    /// Returns where to look for measured accuracies, or `None` if no precision changes.
+    pub(super) fn accuracies_for(
+        &self,
+        setup: &Setup,
+        running: &Setup,
+    ) -> Option<(Cache, Arc<Ensemble>)> {
+        self.first_change(setup, running)?;
+        // The manifest's combination was measured.
+        let is_own = running.combination == self.ensemble.combination();
+        let is_measurable = is_own && self.meaningless().is_none();
+        let cache = self.searches.cache().filter(|_| is_measurable)?;
+        Some((cache, Arc::clone(&self.ensemble)))
     }
 
     /// Returns the first precision in which a member would compute and does not now.
@@ -141,3 +175,31 @@ impl EngineSession {
 
 /// The number of recent answers behind figures of members: older ones count less.
 const KEPT: u64 = 2000;
+
+/// Returns the measured accuracy of a setup with all members in one precision.
+fn measured(setup: &Setup, known: &[MeasuredAccuracy]) -> Option<MeasuredAccuracy> {
+    let (first, others) = setup.precisions.split_first()?;
+    let is_uniform = others
+        .iter()
+        .all(|other| other.to_text() == first.to_text());
+    let mut known = known.iter().filter(|_| is_uniform);
+    known
+        .find(|one| one.precision.to_text() == first.to_text())
+        .copied()
+}
+
+/// Returns the change between two accuracies on the same samples.
+fn change(before: &MeasuredAccuracy, after: &MeasuredAccuracy) -> AccuracyOutlook {
+    let samples = after.samples as f64;
+    // At most the error of independent samples: the same samples vary less.
+    let error = |one: &MeasuredAccuracy| one.value * (1.0 - one.value) / samples;
+    let within = NINE_OF_TEN * (error(before) + error(after)).max(0.0).sqrt();
+    let age = Duration::from_secs(unix_seconds().saturating_sub(after.at));
+    let age = age_in_words(age).map_or("just now".into(), |age| format!("{age} ago"));
+    AccuracyOutlook::Measured {
+        measure: after.measure,
+        change: after.value - before.value,
+        within: (after.measure == Measure::Accuracy).then_some(within),
+        source: format!("{} labelled samples, measured {age}", after.samples),
+    }
+}

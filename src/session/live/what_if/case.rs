@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use divisi_engine::search::{PredictedFigure, Question, Rehearsal, evacuate};
+use divisi_engine::search::{PredictedFigure, Question, Rehearsal};
 use divisi_model::allocation::{Frame, Matrix};
 use divisi_model::catalogue::Demand;
 use divisi_model::ensemble::Ensemble;
 use divisi_runtime::device::{Device, DeviceIndex, MemberIndex};
 
-use crate::{EditPreview, Refusal, SessionRefusal, Setup, WhatIf};
+use crate::{EditPreview, Setup};
 
-use super::super::engine_session::EngineSession;
 use super::super::forecast::Grounds;
-use super::Facts;
-use super::figures::{Figures, Work};
+use super::figures::{CaseWork, Figures};
+use super::state::Facts;
 
 /// A case with the setup that would run.
 pub(super) struct Case {
@@ -23,13 +22,13 @@ pub(super) struct Case {
     pub(super) stages: Option<Box<Setup>>,
     /// The changes to the setup.
     pub(super) preview: Option<Box<EditPreview>>,
-    /// What differs in addition to the setup.
+    /// The difference in addition to the setup.
     pub(super) kind: CaseKind,
     /// The notes that do not depend on figures.
-    said: Vec<String>,
+    pub(super) said: Vec<String>,
 }
 
-/// What differs in addition to the setup.
+/// The difference of a case in addition to its setup.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum CaseKind {
     /// Nothing.
@@ -50,7 +49,7 @@ impl Case {
         Case::of(facts.running.clone(), CaseKind::Setup)
     }
 
-    fn of(setup: Setup, kind: CaseKind) -> Self {
+    pub(super) fn of(setup: Setup, kind: CaseKind) -> Self {
         Case {
             setup: Ok(setup),
             stages: None,
@@ -61,7 +60,7 @@ impl Case {
     }
 
     /// Returns a case in which requests cannot be served.
-    fn unserved(why: String, kind: CaseKind) -> Self {
+    pub(super) fn unserved(why: String, kind: CaseKind) -> Self {
         Case {
             setup: Err(why),
             stages: None,
@@ -108,7 +107,7 @@ impl Case {
     }
 
     /// Returns the work that predicts the case.
-    pub(super) fn work(&self, facts: &Facts, grounds: Grounds, pool: usize) -> Work {
+    pub(super) fn work(&self, facts: &Facts, grounds: Grounds, pool: usize) -> CaseWork {
         let setup = self.setup.as_ref().unwrap_or(&facts.running);
         let demand = facts.demand.clone();
         let demand = demand.with_policy(setup.policy, setup.segment_size);
@@ -125,7 +124,7 @@ impl Case {
             figure: PredictedFigure::P99,
             ..about
         };
-        let work = Work {
+        let work = CaseWork {
             rehearsal: Rehearsal {
                 demand,
                 devices: facts.devices.clone(),
@@ -140,6 +139,7 @@ impl Case {
             p99: grounds.book.correction(&of_p99),
             load: facts.load.times(factor),
             pool,
+            accuracies: None,
         };
         match self.kind {
             CaseKind::OneMore(device) => with_one_like(work, device),
@@ -181,13 +181,13 @@ fn added(matrix: &Matrix) -> String {
     }
 }
 
-fn with_one_like(work: Work, device: DeviceIndex) -> Work {
+fn with_one_like(work: CaseWork, device: DeviceIndex) -> CaseWork {
     let Rehearsal { devices, costs, .. } = &work.rehearsal;
     let (devices, costs) = (devices.with_one_like(device), costs.with_one_like(device));
     let mut slowdown = work.rehearsal.slowdown.clone();
     // Another device is not the slowed one.
     slowdown.push(1.0);
-    Work {
+    CaseWork {
         rehearsal: Rehearsal {
             devices,
             costs: Arc::new(costs),
@@ -199,7 +199,7 @@ fn with_one_like(work: Work, device: DeviceIndex) -> Work {
     }
 }
 
-fn without_member(mut work: Work, member: MemberIndex) -> Work {
+fn without_member(mut work: CaseWork, member: MemberIndex) -> CaseWork {
     let Rehearsal {
         demand,
         matrix,
@@ -226,136 +226,4 @@ fn without_column(matrix: &Matrix, member: MemberIndex) -> Option<Matrix> {
     let cells = matrix.cells().filter(|cell| cell.member != member);
     let entries = cells.map(|cell| matrix.get(cell)).collect();
     Matrix::new(Arc::new(frame), entries).ok()
-}
-
-impl EngineSession {
-    /// Returns the case of a question.
-    ///
-    /// # Errors
-    /// There is no such device, member or change.
-    pub(super) fn case(&mut self, question: &WhatIf, facts: &Facts) -> Result<Case, Refusal> {
-        match question {
-            WhatIf::Apply(setup) => Ok(self.case_of_setup(setup)),
-            WhatIf::Undo => {
-                let setup = self.changes.undo_setup()?;
-                Ok(self.case_of_setup(&setup))
-            }
-            WhatIf::Redo => {
-                let setup = self.changes.redo_setup()?;
-                Ok(self.case_of_setup(&setup))
-            }
-            WhatIf::LoseDevice(device) => self.case_of_loss(*device, facts),
-            WhatIf::AllIn(precision) => {
-                let members = MemberIndex::all(facts.running.precisions.len());
-                let setup = members.fold(facts.running.clone(), |setup, member| {
-                    setup.with_precision(member, *precision)
-                });
-                let case = self.case_of_setup(&setup);
-                Ok(self.staging(case))
-            }
-            WhatIf::Rate(factor) => {
-                let kind = CaseKind::Rate(factor.get());
-                Ok(Case::of(facts.running.clone(), kind))
-            }
-            WhatIf::OneMoreDevice(device) => {
-                self.device(*device)?;
-                let kind = CaseKind::OneMore(*device);
-                Ok(Case::of(facts.running.clone(), kind))
-            }
-            WhatIf::WithoutMember(member) => self.case_without(*member, facts),
-        }
-    }
-
-    /// Returns the case in which a setup is applied.
-    fn case_of_setup(&mut self, setup: &Setup) -> Case {
-        match self.preview(setup) {
-            Ok(preview) => Case {
-                said: preview.remarks.clone(),
-                preview: Some(Box::new(preview)),
-                ..Case::of(self.planned(setup), CaseKind::Setup)
-            },
-            Err(why) => Case::unserved(why.to_string(), CaseKind::Setup),
-        }
-    }
-
-    /// Returns the setup as the engine would run it, with the precisions of its devices.
-    pub(super) fn planned(&self, setup: &Setup) -> Setup {
-        let plan = self.engine.plan(setup);
-        plan.map_or_else(|_| setup.clone(), |plan| plan.new_setup().clone())
-    }
-
-    /// Returns the case with its setup to stage, if it changes anything.
-    fn staging(&self, case: Case) -> Case {
-        let changed = case.setup.clone().ok();
-        let changed = changed.filter(|setup| *setup != self.engine.setup());
-        Case {
-            stages: changed.map(Box::new),
-            ..case
-        }
-    }
-
-    /// Returns the case in which a device fails. Its work moves by the rule of lost devices.
-    fn case_of_loss(&mut self, device: DeviceIndex, facts: &Facts) -> Result<Case, Refusal> {
-        self.device(device)?;
-        let kind = CaseKind::Lost(device);
-        if facts.lost.contains(&device) {
-            return Ok(Case::unserved("the device is already lost".into(), kind));
-        }
-        let lost = [facts.lost.as_slice(), &[device]].concat();
-        let moved = evacuate(
-            &facts.running.matrix,
-            &lost,
-            &facts.devices,
-            &facts.footprints,
-        );
-        let case = match moved {
-            Ok(matrix) => self.case_of_setup(&facts.running.with_matrix(matrix)),
-            Err(why) => Case::unserved(why.to_string(), kind),
-        };
-        let mut case = self.staging(case);
-        case.said.extend(case.preview.as_deref().map(moves));
-        Ok(Case { kind, ..case })
-    }
-
-    fn case_without(&mut self, member: MemberIndex, facts: &Facts) -> Result<Case, Refusal> {
-        let members = facts.running.precisions.len();
-        if member.get() >= members {
-            let last = MemberIndex::new(members.saturating_sub(1));
-            let found = member;
-            return Err(SessionRefusal::UnknownMember { found, last }.into());
-        }
-        let kind = CaseKind::Without(member);
-        let single = self.engine.catalogue().single_ensemble();
-        if !single.is_some_and(|single| single.is_combined()) || members < 2 {
-            let why = "only an ensemble of several members can have fewer";
-            return Ok(Case::unserved(why.into(), kind));
-        }
-        let combination = &facts.running.combination;
-        let silent = combination.with_vote(member, false).ok();
-        let stages = silent.filter(|silent| silent != combination);
-        let stages = stages.map(|combination| Setup {
-            combination,
-            ..facts.running.clone()
-        });
-        let note =
-            "removed from the manifest; staging it only turns off its vote, and it still runs";
-        Ok(Case {
-            stages: stages.map(Box::new),
-            said: vec![note.into()],
-            ..Case::of(facts.running.clone(), kind)
-        })
-    }
-}
-
-/// Returns the workers that start in words.
-fn moves(preview: &EditPreview) -> String {
-    let started = preview.difference.changed();
-    let started = started
-        .filter(|entry| entry.change.starts().is_some())
-        .count();
-    match started {
-        0 => "all its members have other workers, which take its work".into(),
-        1 => "a member with no other worker starts one elsewhere".into(),
-        n => format!("{n} members with no other worker start one elsewhere"),
-    }
 }

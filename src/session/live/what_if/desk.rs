@@ -11,10 +11,10 @@ use divisi_runtime::lock::Leaf;
 
 use crate::WhatIf;
 
-use super::figures::{Figures, Work};
+use super::figures::{CaseWork, Figures};
 
 /// A case: a question, or the running setup.
-type Subject = Option<WhatIf>;
+type CaseSubject = Option<WhatIf>;
 
 /// The most cases that wait. The oldest is dropped, and computed if it is asked for again.
 const MOST_WAITING: usize = 32;
@@ -22,23 +22,23 @@ const MOST_WAITING: usize = 32;
 /// The cases of one set of facts, and the thread.
 #[derive(Default)]
 pub(super) struct Desk {
-    shared: Arc<Shared>,
+    shared: Arc<DeskShared>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Leaf<State>,
+struct DeskShared {
+    state: Leaf<DeskState>,
     stop: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
-struct State {
+struct DeskState {
     /// The number of the facts behind these cases.
     facts: u64,
-    waiting: VecDeque<(Subject, Work)>,
-    computing: Option<(u64, Subject)>,
-    known: Vec<(Subject, Figures)>,
+    waiting: VecDeque<(CaseSubject, CaseWork)>,
+    computing: Option<(u64, CaseSubject)>,
+    known: Vec<(CaseSubject, Figures)>,
     /// Whether the thread takes more cases.
     is_running: bool,
 }
@@ -59,7 +59,7 @@ impl Desk {
             state.waiting.clear();
             state.known.clear();
         }
-        let is_about = |subject: &Subject| subject.as_ref() == about;
+        let is_about = |subject: &CaseSubject| subject.as_ref() == about;
         let known = state.known.iter().find(|(subject, _)| is_about(subject));
         if let Some((_, figures)) = known {
             return Some(Some(figures.clone()));
@@ -74,7 +74,7 @@ impl Desk {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn begin(&mut self, about: Subject, work: Work) -> io::Result<()> {
+    pub(super) fn begin(&mut self, about: CaseSubject, work: CaseWork) -> io::Result<()> {
         let mut state = self.shared.state.lock();
         if state.waiting.len() >= MOST_WAITING {
             state.waiting.pop_front();
@@ -113,7 +113,7 @@ impl Desk {
     }
 }
 
-impl Shared {
+impl DeskShared {
     /// Computes the next case. Returns `false` if none waits.
     fn compute_next(&self) -> bool {
         let Some((facts, subject, work)) = self.take() else {
@@ -128,7 +128,7 @@ impl Shared {
         true
     }
 
-    fn take(&self) -> Option<(u64, Subject, Work)> {
+    fn take(&self) -> Option<(u64, CaseSubject, CaseWork)> {
         let mut state = self.state.lock();
         let next = state.waiting.pop_front();
         let next = next.filter(|_| !self.stop.load(Ordering::Acquire));

@@ -11,14 +11,16 @@ use std::time::Duration;
 use divisi_engine::load::LoadPattern;
 use divisi_engine::search::model::{Batching, ModelEvaluator, Rates};
 use divisi_engine::search::{
-    Correction, Predicted, PredictionLedger, Rehearsal, Rehearsed, SearchError, extend_matrix,
+    Cache, Correction, MeasuredAccuracy, Predicted, PredictionLedger, Rehearsal, Rehearsed,
+    SearchError, extend_matrix,
 };
 use divisi_model::allocation::{Footprints, Matrix};
+use divisi_model::ensemble::Ensemble;
 
 use crate::{BusyShare, DeviceOutlook, P99Outlook};
 
 /// A case to compute.
-pub(super) struct Work {
+pub(super) struct CaseWork {
     /// The case without its last device's workers, if it has one more device.
     pub rehearsal: Rehearsal,
     /// Whether workers are added on the last device.
@@ -35,6 +37,8 @@ pub(super) struct Work {
     pub load: Result<LoadPattern, String>,
     /// The samples that may wait.
     pub pool: usize,
+    /// The cache to look for measured accuracies of an ensemble in, if its precisions change.
+    pub accuracies: Option<(Cache, Arc<Ensemble>)>,
 }
 
 /// The figures of a case.
@@ -50,6 +54,8 @@ pub(super) struct Figures {
     pub busy: Vec<BusyShare>,
     /// The matrix that would run.
     pub matrix: Option<Matrix>,
+    /// The measured accuracies by precision, if the precisions change.
+    pub accuracies: Vec<MeasuredAccuracy>,
 }
 
 /// The runs of a case with batches as expected, as fast and as slow as they may be.
@@ -59,9 +65,18 @@ struct Runs {
     slow: Rehearsed,
 }
 
-impl Work {
+impl CaseWork {
     /// Computes the figures. They are meaningless once `stop` is set.
     pub(super) fn figures(mut self, stop: &Arc<AtomicBool>) -> Figures {
+        let accuracies = self.accuracies.take();
+        let accuracies = accuracies.map(|(cache, ensemble)| cache.accuracies(&ensemble));
+        Figures {
+            accuracies: accuracies.unwrap_or_default(),
+            ..self.performance(stop)
+        }
+    }
+
+    fn performance(mut self, stop: &Arc<AtomicBool>) -> Figures {
         let throughput = match self.throughput() {
             Ok(throughput) => throughput,
             Err(why) => return Figures::unknown(why.to_string()),

@@ -7,10 +7,8 @@ use divisi_model::metrics::Reading;
 
 use crate::AssumedLoad;
 
-use super::super::engine_session::EngineSession;
-
 /// The time over which requests are counted.
-const OVER: Duration = Duration::from_secs(10);
+pub(super) const OVER: Duration = Duration::from_secs(10);
 /// The shortest time over which a rate means something.
 const LEAST: Duration = Duration::from_millis(500);
 /// Simulated requests of an open load have one sample. Up to this mean number of samples, that is
@@ -42,22 +40,9 @@ impl LoadNow {
     }
 }
 
-impl EngineSession {
-    /// Returns the load of the last seconds.
-    pub(super) fn load_now(&self) -> LoadNow {
-        let telemetry = self.engine.telemetry();
-        let now = telemetry.reading();
-        let before = telemetry.reading_before(now.at.saturating_sub(OVER));
-        let period = now.since(&before.unwrap_or_default());
-        let built_in = self.load.lock().view();
-        let built_in = built_in.pattern.filter(|_| !built_in.resting);
-        LoadNow::from_period(&period, built_in)
-    }
-}
-
 impl LoadNow {
     /// Returns the load of a period, which arrives like the built-in load if there is one.
-    fn from_period(period: &Reading, built_in: Option<LoadPattern>) -> Self {
+    pub(super) fn from_period(period: &Reading, built_in: Option<LoadPattern>) -> Self {
         let requests = period.answered + period.failed + period.refused;
         let rate = requests as f64 / period.at.max(LEAST).as_secs_f64();
         let pattern = pattern(period, rate, built_in);

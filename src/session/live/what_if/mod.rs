@@ -7,57 +7,30 @@
 
 mod accuracy;
 mod case;
+mod cases;
 mod desk;
 mod figures;
+mod learning;
 mod load;
 mod outcomes;
+pub(super) mod state;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_engine::search::{PredictedFigure, Question};
-use divisi_model::allocation::Footprints;
-use divisi_model::catalogue::Demand;
-use divisi_runtime::device::{DeviceIndex, Devices};
 
 use crate::{
-    CostOutlook, Outlook, P99Outlook, Refusal, SessionRefusal, Setup, WhatIf, WhatIfAnswer,
-    WhatIfReply,
+    CostOutlook, Outlook, P99Outlook, Refusal, SessionRefusal, WhatIf, WhatIfAnswer, WhatIfReply,
 };
 
 use super::engine_session::EngineSession;
-use super::forecast::Conditions;
 use case::Case;
-use desk::Desk;
-use figures::Figures;
-use load::LoadNow;
-use outcomes::Outcomes;
+use figures::{CaseWork, Figures};
+use load::{LoadNow, OVER};
+use state::Facts;
 
 /// The time after which the load is read again.
 const READ_EVERY: Duration = Duration::from_secs(5);
-
-/// The what-if questions of one engine.
-#[derive(Default)]
-pub(super) struct WhatIfs {
-    desk: Desk,
-    facts: Option<Facts>,
-    /// The number of the facts.
-    number: u64,
-    outcomes: Outcomes,
-}
-
-/// The facts behind a few answers.
-#[derive(Clone)]
-pub(super) struct Facts {
-    at: Duration,
-    running: Setup,
-    lost: Vec<DeviceIndex>,
-    devices: Devices,
-    footprints: Arc<Footprints>,
-    demand: Demand,
-    conditions: Conditions,
-    load: LoadNow,
-}
 
 impl EngineSession {
     /// Returns the answer to a question, or that it is being computed.
@@ -122,15 +95,28 @@ impl EngineSession {
         if let Some(known) = self.what_ifs.desk.known(self.what_ifs.number, question) {
             return Ok(known);
         }
+        let accuracies = self.accuracies_for(setup, &facts.running);
         let grounds = match self.forecast.grounds(setup) {
             Ok(Some(grounds)) => grounds,
             Ok(None) => return Ok(Some(Figures::default())),
             Err(why) => return Ok(Some(Figures::unknown(why.to_string()))),
         };
         let work = case.work(facts, grounds, self.engine.telemetry().capacity());
+        let work = CaseWork { accuracies, ..work };
         let begun = self.what_ifs.desk.begin(question.cloned(), work);
         begun.map_err(SessionRefusal::Thread)?;
         Ok(None)
+    }
+
+    /// Returns the load of the last seconds.
+    fn load_now(&self) -> LoadNow {
+        let telemetry = self.engine.telemetry();
+        let now = telemetry.reading();
+        let before = telemetry.reading_before(now.at.saturating_sub(OVER));
+        let period = now.since(&before.unwrap_or_default());
+        let built_in = self.load.lock().view();
+        let built_in = built_in.pattern.filter(|_| !built_in.resting);
+        LoadNow::from_period(&period, built_in)
     }
 
     fn answer(
@@ -158,7 +144,7 @@ impl EngineSession {
             load: facts.load.assumed.clone(),
             before: outlook(before.0, before.1),
             after: case.setup.clone().map(|_| outlook(&case, figures)),
-            accuracy: self.accuracy(&case, facts),
+            accuracy: self.accuracy(&case, figures, facts),
             notes: case.notes(figures),
             stages: case.stages,
             preview: case.preview,
