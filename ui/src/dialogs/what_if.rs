@@ -367,12 +367,15 @@ struct WhatIfColumns {
 impl WhatIfColumns {
     fn for_width(width: u16) -> Self {
         let cost = width.saturating_sub(1);
-        let (accuracy, p99) = match width < 90 {
-            true => (cost.saturating_sub(7), cost.saturating_sub(20)),
-            false => (cost.saturating_sub(9), cost.saturating_sub(25)),
+        // The widths of the columns from the right, each as wide as its longest usual text.
+        let [accuracy, p99, rate, name] = match width < 90 {
+            true => [7, 11, 19, 21],
+            false => [9, 16, 26, 26],
         };
-        let rate = p99.saturating_sub(if width < 90 { 20 } else { 26 });
-        let name = rate.saturating_sub(if width < 90 { 18 } else { 26 });
+        let accuracy = cost.saturating_sub(accuracy);
+        let p99 = accuracy.saturating_sub(p99);
+        let rate = p99.saturating_sub(rate);
+        let name = rate.saturating_sub(name);
         WhatIfColumns {
             name,
             ends: [rate, p99, accuracy, cost],

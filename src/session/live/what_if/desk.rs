@@ -1,4 +1,5 @@
-//! A thread that computes the figures of cases, one after another, at the lowest priority.
+//! A thread that computes the figures of cases, one after another. It has the usual priority: an
+//! operator of a busy machine waits for the answers.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use divisi_runtime::device::{ThreadPriority, set_current_thread_priority};
 use divisi_runtime::lock::Leaf;
 
 use crate::WhatIf;
@@ -97,10 +97,7 @@ impl Desk {
         let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new()
             .name("what-if".into())
-            .spawn(move || {
-                set_current_thread_priority(ThreadPriority::Lowest);
-                while shared.compute_next() {}
-            });
+            .spawn(move || while shared.compute_next() {});
         self.thread = Some(thread?);
         Ok(())
     }
