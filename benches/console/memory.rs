@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use crossterm::event::KeyCode;
 use divisi_model::codes::Code;
 use divisi_model::trace::Span;
-use divisi_session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
+use divisi_session::{
+    Command, EditPreview, Refusal, Session, Setup, Snapshot, WhatIf, WhatIfReply,
+};
 
 use crate::screen::Screen;
 use crate::synthetic::{Producer, spans};
@@ -78,5 +80,9 @@ impl Session for Fed {
 
     fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
         Err(Refusal::new(Code::DoesNotFit, "nothing to preview"))
+    }
+
+    fn what_if(&mut self, _: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        Err(Refusal::new(Code::DoesNotFit, "nothing to predict"))
     }
 }

@@ -164,6 +164,10 @@ impl Session for Synthetic {
     fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
         Err(Refusal::new(Code::DoesNotFit, "nothing to preview"))
     }
+
+    fn what_if(&mut self, _: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        Err(Refusal::new(Code::DoesNotFit, "nothing to predict"))
+    }
 }
 
 fn shown() -> Snapshot {

@@ -12,7 +12,9 @@ use divisi_console::console::{self, Options};
 use divisi_engine::load::{Generator, LoadPattern, LoadTally};
 use divisi_model::metrics::stats::{median, quantile};
 use divisi_model::trace::Span;
-use divisi_session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
+use divisi_session::{
+    Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot, WhatIf, WhatIfReply,
+};
 
 use crate::common::Bed;
 
@@ -108,5 +110,9 @@ impl Session for Shared {
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         self.0.lock().expect("session").preview(setup)
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        self.0.lock().expect("session").what_if(question)
     }
 }

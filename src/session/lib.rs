@@ -27,6 +27,7 @@ mod setup_file;
 mod snapshot;
 mod task_scaling;
 mod wall_start;
+mod what_if;
 pub mod wire;
 
 pub use arrange::{Arranged, Arrangement, arrange};
@@ -69,6 +70,10 @@ pub use task_scaling::{
     PolicyComparison, PolicyOutcome, ScalingChange, ScalingView, StreamView, TaskCostView,
     TaskScaling, TaskView, UnreachableView,
 };
+pub use what_if::{
+    AccuracyOutlook, AssumedLoad, BusyShare, CostOutlook, DeviceOutlook, Outlook, P99Outlook,
+    RateFactor, WhatIf, WhatIfAnswer, WhatIfReply,
+};
 
 pub use wall_start::WallStart;
 
@@ -107,4 +112,11 @@ pub trait Session: Send {
     /// # Errors
     /// Returns the reason if the setup cannot be applied.
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal>;
+
+    /// Returns the predicted effects of a case, or that they are still being computed. Ask again
+    /// until the answer has arrived.
+    ///
+    /// # Errors
+    /// Returns the reason if the session cannot predict the case.
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal>;
 }

@@ -13,7 +13,7 @@ use super::record::{Decoded, Record, RecordingReader, Records};
 use super::wire::{WireError, checked};
 use super::{
     Audience, Command, EditPreview, FigureHistory, FigureRecord, LogEntry, LogLevel, Play,
-    Playback, Refusal, Session, SessionRefusal, Setup, Snapshot,
+    Playback, Refusal, Session, SessionRefusal, Setup, Snapshot, WhatIf, WhatIfReply,
 };
 
 /// The time before a position whose spans are shown.
@@ -357,6 +357,10 @@ impl Session for ReplaySession {
     }
 
     fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
+        Err(is_recording())
+    }
+
+    fn what_if(&mut self, _: &WhatIf) -> Result<WhatIfReply, Refusal> {
         Err(is_recording())
     }
 }

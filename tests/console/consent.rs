@@ -111,7 +111,7 @@ fn no_key_answers_the_dialog_that_it_opened() {
     }
     let all = [
         "Compare", "Confirm", "Form", "Help", "History", "Leave", "Palette", "Panels", "Picker",
-        "Themes", "Voters",
+        "Themes", "Voters", "WhatIf",
     ];
     assert_eq!(kinds, all.map(str::to_owned).into());
 }

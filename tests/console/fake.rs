@@ -1,6 +1,6 @@
 //! A session with a fixed state that records what it is asked for.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,12 +9,15 @@ use divisi_console::console::Wanted;
 use divisi_console::console::{
     Colours, Console, ConsoleEvent, Effect, Options, PanelLayout, TerminalLook,
 };
-use divisi_engine::search::{Doubt, EvaluatorKind, Predicted, PredictionBasis, SearchProgress};
+use divisi_engine::search::{
+    Doubt, EvaluatorKind, Predicted, PredictionBasis, SearchProgress, TypicalError,
+};
 use divisi_engine::serving::{Flaws, GraphStep, GraphWork, StepGraph, StepStats};
 use divisi_model::allocation::{Difference, Frame, Matrix};
 use divisi_model::codes::Code;
 use divisi_model::ensemble::{
-    AnswerKind, AnswerWidth, BatchSizes, Combination, MemberPrecision, PolicyKind, RuleKind,
+    AnswerKind, AnswerWidth, BatchSizes, Combination, Measure, MemberPrecision, PolicyKind,
+    RuleKind,
 };
 use divisi_model::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi_model::trace::{Span, SpanKind};
@@ -38,6 +41,8 @@ pub struct Desk {
     pub spans: Arc<Mutex<Vec<Span>>>,
     pub lost: Arc<AtomicU64>,
     pub history: Arc<Mutex<FigureHistory>>,
+    /// Whether what-if questions have no answer yet.
+    pub computing: Arc<AtomicBool>,
 }
 
 pub struct FakeSession {
@@ -89,6 +94,101 @@ impl Session for FakeSession {
             remarks: remarks(&was, setup),
             prediction: prediction(&was, setup),
         })
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        if self.desk.computing.load(Ordering::SeqCst) {
+            return Ok(WhatIfReply::Computing);
+        }
+        let running = self.desk.shown.lock().unwrap().setup();
+        let setup = match question {
+            WhatIf::Apply(setup) => Some(setup.as_ref().clone()),
+            WhatIf::Undo | WhatIf::Redo | WhatIf::LoseDevice(_) => {
+                Some(running.with_matrix(better()))
+            }
+            _ => None,
+        };
+        let preview = setup.as_ref().map(|setup| self.preview(setup));
+        let preview = preview.transpose()?.map(Box::new);
+        let answer = what_if_answer(question, setup, preview);
+        Ok(WhatIfReply::Answer(Box::new(answer)))
+    }
+}
+
+/// A made-up answer: a lost device is too much for the load, and the accuracy of precisions is unknown.
+fn what_if_answer(
+    question: &WhatIf,
+    setup: Option<Setup>,
+    preview: Option<Box<EditPreview>>,
+) -> WhatIfAnswer {
+    let before = outlook(4812.0, known(6800), &[0.86, 0.71]);
+    let after = match question {
+        WhatIf::LoseDevice(_) => {
+            let grows = P99Outlook::Grows {
+                samples_per_s: 120.0,
+                full_after: Duration::from_secs(136),
+            };
+            outlook(680.0, grows, &[0.99, 0.0])
+        }
+        WhatIf::Rate(_) => outlook(4812.0, known(12_100), &[0.97, 0.93]),
+        _ => outlook(5210.0, known(5100), &[0.81, 0.71]),
+    };
+    let accuracy = match question {
+        WhatIf::AllIn(precision) => AccuracyOutlook::Unknown(format!(
+            "not measured; `divisi accuracy digits --precisions {precision}` measures it"
+        )),
+        WhatIf::WithoutMember(_) => AccuracyOutlook::Measured {
+            measure: Measure::Accuracy,
+            change: -0.004,
+            within: Some(0.002),
+            source: "1204 recent answers with labels".into(),
+        },
+        _ => AccuracyOutlook::Same,
+    };
+    let stages = setup.filter(|_| matches!(question, WhatIf::LoseDevice(_)));
+    WhatIfAnswer {
+        stages: stages.map(Box::new),
+        preview,
+        load: AssumedLoad {
+            words: "800 requests/s at random times".into(),
+            requests_per_s: 800.0,
+            over: Duration::from_secs(10),
+        },
+        before,
+        after: Ok(after),
+        accuracy,
+        notes: Vec::new(),
+        throughput_error: Some(TypicalError {
+            factor: 1.04,
+            errors: 9,
+        }),
+        p99_error: None,
+    }
+}
+
+fn outlook(samples_per_s: f64, p99: P99Outlook, busy: &[f64]) -> Outlook {
+    let devices = busy.iter().enumerate().map(|(at, share)| DeviceOutlook {
+        name: format!("cpu:{at}"),
+        busy: Some(BusyShare {
+            share: *share,
+            low: share * 0.8,
+            high: (share * 1.25).min(1.0),
+        }),
+    });
+    Outlook {
+        throughput: Ok(predicted(samples_per_s)),
+        p99,
+        devices: devices.collect(),
+        cost: Err("no price of cpu:0 is known".into()),
+    }
+}
+
+fn known(micros: u64) -> P99Outlook {
+    let p99 = Duration::from_micros(micros);
+    P99Outlook::Known {
+        p99,
+        low: p99.mul_f64(0.75),
+        high: Some(p99.mul_f64(1.5)),
     }
 }
 
@@ -216,6 +316,7 @@ impl Bench {
             spans: Arc::new(Mutex::new(spans)),
             lost: Arc::default(),
             history: Arc::default(),
+            computing: Arc::default(),
         };
         let session = Box::new(FakeSession { desk: desk.clone() });
         let options = Options {

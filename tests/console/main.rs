@@ -96,3 +96,4 @@ mod variants_panel;
 #[path = "../support/wait.rs"]
 mod wait;
 mod web;
+mod what_if;

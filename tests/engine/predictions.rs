@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use divisi_engine::search::{
-    Cache, CapacityWatch, Occasion, PastError, PredictionBasis, PredictionBook, PredictionLedger,
-    Question,
+    Cache, CapacityWatch, Occasion, PastError, PredictedFigure, PredictionBasis, PredictionBook,
+    PredictionLedger, Question,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -16,6 +16,7 @@ const QUIET: Question = Question {
     setup: None,
     basis: PredictionBasis::Profiles,
     disturbed: false,
+    figure: PredictedFigure::Throughput,
 };
 
 fn of_setup(setup: u64) -> Question {
@@ -342,4 +343,30 @@ fn a_period_at_capacity_is_complete_after_six_seconds_without_a_gap_or_a_change(
     let mut gap = steady;
     gap.drain(20..30);
     assert_eq!(complete(&gap[..51]), 0);
+}
+
+#[test]
+fn errors_of_latencies_do_not_correct_throughputs() {
+    let of_p99 = Question {
+        figure: PredictedFigure::P99,
+        ..QUIET
+    };
+    let late = (0..12).map(|at| PastError {
+        question: of_p99,
+        ..error(at, 2.0)
+    });
+    let ledger = PredictionLedger::from_errors(late);
+    assert_eq!(ledger.correction(&QUIET).errors, 0);
+    assert!(ledger.correction(&of_p99).factor > 1.9);
+}
+
+#[test]
+fn the_typical_error_is_what_corrections_left() {
+    let ratios = [1.0, 1.1, 1.0, 1.1, 1.0, 1.1];
+    let errors = (0..).zip(ratios).map(|(at, ratio)| error(at, ratio));
+    let ledger = PredictionLedger::from_errors(errors);
+    let typical = ledger.typical_error(&QUIET).expect("there are errors");
+    assert!((1.0..1.11).contains(&typical.factor), "{typical:?}");
+    assert!(typical.errors > 0);
+    assert_eq!(PredictionLedger::default().typical_error(&QUIET), None);
 }

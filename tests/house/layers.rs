@@ -78,7 +78,7 @@ const SESSION_LAYERS: &[&[&str]] = &[
         "setup_file",
     ],
     &["command", "door_view", "task_scaling"],
-    &["model_view"],
+    &["model_view", "what_if"],
     &["client_door", "snapshot"],
     &["arrange", "live", "wire"],
     &["record", "remote"],

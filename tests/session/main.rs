@@ -67,3 +67,4 @@ mod voting;
 #[path = "../support/wait.rs"]
 #[allow(dead_code, reason = "shared by several crates of tests")]
 mod wait;
+mod what_if;

@@ -9,7 +9,7 @@ use divisi_model::trace::Span;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
 use divisi_session::{
     Arrangement, Command, EditPreview, LiveSession, Prediction, Refusal, Session, Setup, SetupFile,
-    Snapshot, arrange,
+    Snapshot, WhatIf, WhatIfReply, arrange,
 };
 use std::sync::Arc;
 
@@ -65,6 +65,10 @@ impl Session for Tight {
             remarks: Vec::new(),
             prediction: Prediction::default(),
         })
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        self.live.what_if(question)
     }
 }
 

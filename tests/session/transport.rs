@@ -22,7 +22,8 @@ use divisi_session::replay::ReplaySession;
 use divisi_session::wire::{Format, SpanBatch, checked, decode, encode, pack, unpack};
 use divisi_session::{
     Command, EditPreview, Figure, FigureHistory, FigureRecord, FigureSpread, Health, LiveSession,
-    LoadPattern, LogEntry, LogLevel, Pace, Play, Refusal, Session, Setup, Snapshot,
+    LoadPattern, LogEntry, LogLevel, Pace, Play, Refusal, Session, Setup, Snapshot, WhatIf,
+    WhatIfReply,
 };
 use proptest::prelude::*;
 
@@ -125,6 +126,10 @@ impl Session for Puppet {
 
     fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
         Err(Refusal::new(Code::DoesNotFit, "a puppet has no preview"))
+    }
+
+    fn what_if(&mut self, _: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        Ok(WhatIfReply::Computing)
     }
 }
 

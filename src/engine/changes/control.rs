@@ -126,6 +126,22 @@ impl Changes {
         self.restore(before, ChangeOrigin::Undo)
     }
 
+    /// Returns the setup that [`Changes::undo`] restores.
+    ///
+    /// # Errors
+    /// There is no change to undo.
+    pub fn undo_setup(&self) -> Result<Setup, ChangeRefusal> {
+        self.driver.machine.lock().undo_setup().cloned()
+    }
+
+    /// Returns the setup that [`Changes::redo`] restores.
+    ///
+    /// # Errors
+    /// There is no undone change.
+    pub fn redo_setup(&self) -> Result<Setup, ChangeRefusal> {
+        self.driver.machine.lock().redo_setup().cloned()
+    }
+
     /// Restores the setup before the last undo.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ fn add_samples(hash: &mut Sha256, samples: &Samples) {
     }
 }
 
-fn add_values(hash: &mut Sha256, values: &[f32]) {
+pub(super) fn add_values(hash: &mut Sha256, values: &[f32]) {
     values.iter().for_each(|v| hash.update(v.to_le_bytes()));
 }
 

@@ -6,7 +6,9 @@ mod cache;
 mod checked;
 mod control;
 mod error;
+mod evaluations;
 mod evaluator;
+mod extension;
 mod greedy;
 mod job;
 mod law;
@@ -23,6 +25,7 @@ mod predicting;
 mod prediction;
 pub mod profiling;
 mod progress;
+mod rehearsal;
 mod result;
 mod under_load;
 mod virtual_bench;
@@ -32,7 +35,9 @@ pub use cache::{Cache, CacheKey, ProfileRenewal};
 pub use checked::processor;
 pub use control::Control;
 pub use error::{AskedError, EvaluationError, MethodError, SearchError, Stopped};
+pub use evaluations::MeasuredAccuracy;
 pub use evaluator::{Doubt, Evaluator, Score};
+pub use extension::extend_matrix;
 pub use greedy::{Bounds, Ties, greedy, greedy_by};
 pub use job::{SearchJob, SearchOutcome};
 pub use law::{FittedLaw, MeasuredBatch, fit_law, measure_law};
@@ -41,9 +46,10 @@ pub use occasion::{Occasion, age_in_words};
 pub use placement::{best_batch, complete, evacuate, propose_move, worst_fit};
 pub use plan::{FleetDevice, Offer, PlanOrder, Planned, plan};
 pub use prediction::{
-    CapacityWatch, Correction, PastError, Predicted, PredictionBasis, PredictionBook,
-    PredictionLedger, Question, setup_number, subject_number,
+    CapacityWatch, Correction, PastError, Predicted, PredictedFigure, PredictionBasis,
+    PredictionBook, PredictionLedger, Question, TypicalError, setup_number, subject_number,
 };
 pub use progress::{Accepted, FleetProgress, SearchProgress, Tried};
+pub use rehearsal::{Rehearsal, Rehearsed};
 pub use result::{Comparison, EntryLatency, Gap, LoadedLatency, SearchResult, confirm};
 pub use virtual_bench::{LatencyRun, VirtualBench};

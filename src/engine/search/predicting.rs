@@ -15,8 +15,8 @@ use super::method::Algorithm;
 use super::model::{Batching, ModelEvaluator, Rates};
 use super::occasion::Occasion;
 use super::prediction::{
-    Correction, ErrorRecorder, PastError, Predicted, PredictionBasis, PredictionBook, Question,
-    setup_of, subject_number,
+    Correction, ErrorRecorder, PastError, Predicted, PredictedFigure, PredictionBasis,
+    PredictionBook, Question, setup_of, subject_number,
 };
 use super::profiling::Profiler;
 
@@ -54,6 +54,7 @@ impl SearchJob {
             setup: matrix.map(|matrix| setup_of(matrix, self.models())),
             basis,
             disturbed: PredictionBook::is_disturbed(&self.devices),
+            figure: PredictedFigure::Throughput,
         }
     }
 

@@ -30,7 +30,7 @@ const MOST_TIMES: f64 = 16.0;
 /// The number of equal parts whose paces are compared.
 const PARTS: usize = 8;
 /// Requests that fill the idle system before latencies are measured.
-const WARM_UP: usize = 200;
+pub(super) const WARM_UP: usize = 200;
 
 /// The number of waiting samples may grow by this share of the arrivals, …
 const GROWTH: f64 = 0.01;
@@ -304,7 +304,7 @@ fn last_due(report: &SimulationReport) -> f64 {
 
 /// Returns whether the number of waiting requests grows while requests arrive: the slope of a
 /// fitted line, if it is significant (95 %). Ignores answers after the last arrival.
-fn backlog_grows(report: &SimulationReport) -> bool {
+pub(super) fn backlog_grows(report: &SimulationReport) -> bool {
     let (served, end) = (&report.served, last_due(report));
     let waiting = |look: usize| {
         let time = end * 0.5 * (1.0 + look as f64 / LOOKS as f64);
@@ -333,7 +333,7 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
 
 /// Returns the percentiles of the requests after the warm-up, of the entry with the highest 99th
 /// percentile.
-fn loaded(report: &SimulationReport, rate: f64) -> LoadedLatency {
+pub(super) fn loaded(report: &SimulationReport, rate: f64) -> LoadedLatency {
     let entries = of_entries(report, rate);
     let slowest = entries.into_iter().max_by_key(|(_, latency)| latency.p99);
     slowest.map_or_else(|| percentiles(Vec::new(), rate), |(_, latency)| latency)

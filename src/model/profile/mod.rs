@@ -146,6 +146,28 @@ impl Costs {
         paced
     }
 
+    /// Returns the costs with another device as the last one, of the same costs as `device`.
+    #[must_use]
+    pub fn with_one_like(&self, device: DeviceIndex) -> Costs {
+        let mut more = self.clone();
+        for cells in &mut more.cells {
+            cells.push(cells[device.get()].clone());
+        }
+        more.units.push(self.units[device.get()]);
+        more.laws.push(self.laws[device.get()]);
+        more.shared.push(self.shared[device.get()]);
+        more
+    }
+
+    /// Returns the costs without those of `member`.
+    #[must_use]
+    pub fn without_member(&self, member: MemberIndex) -> Costs {
+        let mut fewer = self.clone();
+        fewer.cells.remove(member.get());
+        fewer.sample_bytes.remove(member.get());
+        fewer
+    }
+
     /// Returns the law of a device, if it is simulated.
     pub fn law(&self, device: DeviceIndex) -> Option<Law> {
         self.laws[device]

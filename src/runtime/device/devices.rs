@@ -142,6 +142,29 @@ impl Devices {
         });
     }
 
+    /// Returns the devices and another one of the same kind as the device at `index`, as the last
+    /// row. The other device is hypothetical: predictions may use it, engines may not. A partition
+    /// shares the host's memory; other devices have their own.
+    #[must_use]
+    pub fn with_one_like(&self, index: DeviceIndex) -> Self {
+        let mut more = self.clone();
+        let like = self.get(index);
+        let name = format!("one more {}", like.name);
+        let space = match like.kind.is_of_host() {
+            true => like.space,
+            false => {
+                more.spaces.push(MemorySpace {
+                    name: name.clone(),
+                    bytes: self.memory_bytes(index),
+                });
+                SpaceId(more.spaces.len() - 1)
+            }
+        };
+        let kind = like.kind.clone();
+        more.devices.push(Device { name, kind, space });
+        more
+    }
+
     /// Iterates over the devices in order: the rows of a matrix.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Device> {
         self.devices.iter()

@@ -15,7 +15,7 @@ use divisi_runtime::device::MemberIndex;
 
 use crate::{
     Command, Counters, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal,
-    SearchOrder, SessionRefusal, Setup, Snapshot, Target,
+    SearchOrder, SessionRefusal, Setup, Snapshot, Target, WhatIf,
 };
 
 use super::devices::Readings;
@@ -25,6 +25,7 @@ use super::log::Log;
 use super::models::serves;
 use super::searches::Searches;
 use super::view;
+use super::what_if::state::WhatIfs;
 
 /// Observes and controls an [`Engine`]. Dropping it ends searches and load; the engine drains.
 pub(super) struct EngineSession {
@@ -37,6 +38,7 @@ pub(super) struct EngineSession {
     pub(super) searches: Searches,
     pub(super) forecast: Forecast,
     pub(super) capacity: CapacityWatch,
+    pub(super) what_ifs: WhatIfs,
     pub(super) load: Arc<SharedLoad>,
     /// Pauses the load while a search measures.
     pub(super) rest: Option<JoinHandle<()>>,
@@ -80,6 +82,7 @@ impl EngineSession {
             throughput_before: None,
             forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
             capacity: CapacityWatch::default(),
+            what_ifs: WhatIfs::default(),
             searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
             members: view::member_facts(&ensemble),
             slowdown: vec![1.0; engine.devices().count()],
@@ -280,12 +283,20 @@ impl EngineSession {
         match command {
             Command::Apply(setup, terms) => {
                 let origin = self.origin(&setup);
+                let question = WhatIf::Apply(setup.clone());
+                self.expect(&question);
                 Ok(self.changes.apply(&setup, terms, origin)?)
             }
             Command::EndProbation(true) => Ok(self.changes.keep()?),
             Command::EndProbation(false) => Ok(self.changes.take_back()?),
-            Command::Undo => Ok(self.changes.undo()?),
-            Command::Redo => Ok(self.changes.redo()?),
+            Command::Undo => {
+                self.expect(&WhatIf::Undo);
+                Ok(self.changes.undo()?)
+            }
+            Command::Redo => {
+                self.expect(&WhatIf::Redo);
+                Ok(self.changes.redo()?)
+            }
             Command::SetVote(member, votes) => self.set_vote(member, votes),
             Command::SetTarget(target) => self.set_target(target),
             Command::SetMaxInf(device, most) => {

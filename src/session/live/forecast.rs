@@ -13,11 +13,11 @@ use std::time::Duration;
 use crate::{Prediction, Setup};
 use divisi_engine::search::model::{Batching, ModelEvaluator, Rates};
 use divisi_engine::search::{
-    Cache, PastError, Predicted, PredictionBasis, PredictionBook, Question, setup_number,
-    subject_number,
+    Cache, PastError, Predicted, PredictedFigure, PredictionBasis, PredictionBook, Question,
+    setup_number, subject_number,
 };
 use divisi_engine::serving::{Engine, Observed, PredictorFactory, WorkerId, WorkerSpec};
-use divisi_model::allocation::Matrix;
+use divisi_model::allocation::{Footprints, Matrix};
 use divisi_model::ensemble::MemberPrecision;
 use divisi_model::profile::{Costs, Learnt};
 use divisi_model::wall_clock::unix_seconds;
@@ -52,13 +52,23 @@ pub(super) struct Forecast {
     models: Vec<Model>,
 }
 
+/// The costs behind a prediction, and the past errors of such predictions.
+pub(super) struct Grounds {
+    /// The costs in the precisions of the setup.
+    pub costs: Arc<Costs>,
+    /// The question in the ledger.
+    pub about: Question,
+    /// The ledger.
+    pub book: PredictionBook,
+}
+
 /// The conditions of a prediction in addition to the setup.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conditions {
     /// The slowdown factor of each device.
-    slowdown: Vec<f64>,
+    pub slowdown: Vec<f64>,
     /// The rows that each member runs for a requested sample.
-    rows: Vec<f64>,
+    pub rows: Vec<f64>,
 }
 
 /// The number of rounding steps per octave for row counts: counts observed while serving change
@@ -176,6 +186,7 @@ impl Forecast {
             setup: Some(self.number(setup)),
             basis: self.basis.as_ref()?.kind,
             disturbed: PredictionBook::is_disturbed(self.engine.devices()),
+            figure: PredictedFigure::Throughput,
         })
     }
 
@@ -244,6 +255,30 @@ impl Forecast {
         }
     }
 
+    /// Returns the costs behind a prediction of a setup and the past errors of such predictions.
+    pub(super) fn grounds(&mut self, setup: &Setup) -> Result<Option<Grounds>, NoBasis> {
+        self.follow_precisions();
+        self.refresh_basis()?;
+        let (Some(basis), Some(about)) = (&self.basis, self.question(setup)) else {
+            return Ok(None);
+        };
+        let footprints = self.footprints(setup);
+        let (sources, now) = (&self.sources, &self.precisions);
+        let changed = sources.otherwise(basis, now, setup, &footprints)?;
+        Ok(Some(Grounds {
+            costs: Arc::new(changed.unwrap_or_else(|| basis.costs.clone())),
+            about,
+            book: self.book.clone(),
+        }))
+    }
+
+    /// Returns the memory of workers in the precisions of a setup.
+    fn footprints(&self, setup: &Setup) -> Footprints {
+        let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
+        let footprints = self.engine.footprints();
+        footprints.in_precisions(ensemble, devices, &setup.precisions)
+    }
+
     /// Returns the throughput of a setup, corrected by past errors.
     fn predicted(
         &mut self,
@@ -289,9 +324,7 @@ impl Forecast {
         let Some(basis) = &self.basis else {
             return Ok(None);
         };
-        let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
-        let footprints = self.engine.footprints();
-        let footprints = footprints.in_precisions(ensemble, devices, &setup.precisions);
+        let (devices, footprints) = (self.engine.devices(), self.footprints(setup));
         let costs = self
             .sources
             .otherwise(basis, &self.precisions, setup, &footprints)?;

@@ -14,6 +14,7 @@ mod saturation;
 mod searches;
 mod spans;
 mod view;
+mod what_if;
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -32,7 +33,7 @@ use divisi_runtime::device::host::recent_load;
 use super::{
     CatalogueView, ClientDoor, Command, DisturbanceWatch, DoorAddress, DoorView, EditPreview,
     FigureHistory, FigureRecorder, HostView, LogLevel, Refusal, Session, SessionRefusal, Setup,
-    Snapshot, TaskScaling, WallStart,
+    Snapshot, TaskScaling, WallStart, WhatIf, WhatIfReply,
 };
 use before::EnginesBefore;
 use engine_session::EngineSession;
@@ -308,6 +309,11 @@ impl Session for LiveSession {
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         self.follow();
         self.session.preview(setup)
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        self.follow();
+        self.session.what_if(question)
     }
 }
 

@@ -72,6 +72,11 @@ impl Searches {
         }
     }
 
+    /// Returns the cache of results and profiles.
+    pub(super) fn cache(&self) -> Option<Cache> {
+        self.cache.clone()
+    }
+
     /// Starts a search for the demand. A quiet search uses `known` if there is no cached profile.
     pub(super) fn start(
         &mut self,

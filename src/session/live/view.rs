@@ -60,6 +60,7 @@ impl EngineSession {
         let is_running = |reload: &ReloadView| reload.state == ReloadState::Running;
         let reloads = told.reload.as_ref().is_some_and(is_running);
         self.learn_capacity(&seen, &setup, disturbed || reloads);
+        self.learn_latency(disturbed);
         let Setup {
             models: copies,
             matrix,

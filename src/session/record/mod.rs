@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::{
     Audience, Command, EditPreview, FigureHistory, RecordingView, Refusal, Session, SessionRefusal,
-    Setup, Snapshot,
+    Setup, Snapshot, WhatIf, WhatIfReply,
 };
 use divisi_model::trace::Span;
 
@@ -137,6 +137,10 @@ impl<S: Session> Session for Recorder<S> {
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         self.inner.preview(setup)
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        self.inner.what_if(question)
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::wire::checked_history;
 use crate::{
     Audience, Command, EditPreview, FigureHistory, Health, Refusal, Session, Setup, Snapshot,
+    WhatIf, WhatIfReply,
 };
 use divisi_engine::load::{Arrivals, LoadPattern};
 use divisi_model::trace::Span;
@@ -145,7 +146,18 @@ impl Session for RemoteSession {
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         match self.ask(Ask::Preview(Box::new(setup.clone())))? {
             Reply::Preview(preview) => Ok(*preview),
-            Reply::Done | Reply::History(_) => Err(RemoteRefusal::NoPreview.into()),
+            Reply::Done | Reply::WhatIf(_) | Reply::History(_) => {
+                Err(RemoteRefusal::NoPreview.into())
+            }
+        }
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        match self.ask(Ask::WhatIf(question.clone()))? {
+            Reply::WhatIf(reply) => Ok(reply),
+            Reply::Done | Reply::Preview(_) | Reply::History(_) => {
+                Err(RemoteRefusal::NoPreview.into())
+            }
         }
     }
 

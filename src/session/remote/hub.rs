@@ -263,6 +263,7 @@ impl HubLoop {
                 let history = self.session.history()?;
                 Ok(Reply::History(history.records().cloned().collect()))
             }
+            Ask::WhatIf(question) => Ok(Reply::WhatIf(self.session.what_if(&question)?)),
             Ask::Command(command) => {
                 check_paths(&command)?;
                 self.session.command(command)?;

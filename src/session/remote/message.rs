@@ -7,7 +7,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{SpanBatch, WireError, decode, decode_first, encode, pack, unpack};
-use crate::{Audience, Command, EditPreview, FigureRecord, Refusal, Setup, Snapshot};
+use crate::{
+    Audience, Command, EditPreview, FigureRecord, Refusal, Setup, Snapshot, WhatIf, WhatIfReply,
+};
 
 use super::RemoteRefusal;
 
@@ -40,6 +42,8 @@ pub(super) enum Ask {
     Stop,
     /// Return the figures of the whole session.
     History,
+    /// Predict the effects of a case.
+    WhatIf(WhatIf),
 }
 
 /// A received request.
@@ -97,6 +101,8 @@ pub(super) enum Reply {
     Preview(Box<EditPreview>),
     /// The requested figures, oldest first.
     History(Vec<FigureRecord>),
+    /// The answer to a what-if question, or that it is being computed.
+    WhatIf(WhatIfReply),
 }
 
 /// The maximum bytes of a message to the server.

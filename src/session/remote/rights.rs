@@ -25,7 +25,7 @@ impl Right {
     /// Returns the right that `ask` requires.
     fn to(ask: &Ask) -> Self {
         match ask {
-            Ask::Preview(_) | Ask::History => Right::Watch,
+            Ask::Preview(_) | Ask::History | Ask::WhatIf(_) => Right::Watch,
             Ask::Stop => Right::Act,
             Ask::Command(command) => Right::to_command(command),
         }

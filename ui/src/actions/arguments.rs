@@ -9,7 +9,7 @@ use std::time::Duration;
 use divisi_model::catalogue::NamedMix;
 use divisi_model::ensemble::{BatchSize, MemberPrecision, PolicyKind};
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
-use divisi_session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
+use divisi_session::{LoadPattern, RateFactor, SearchOrder, Slowdown, Snapshot, Target};
 
 use crate::config::time;
 
@@ -114,6 +114,13 @@ pub(super) fn on_off(word: &str, _: &Snapshot) -> Result<bool, String> {
 pub(super) fn slowdown(word: &str, _: &Snapshot) -> Result<Slowdown, String> {
     let times = word.parse().ok().and_then(|f| Slowdown::new(f).ok());
     times.ok_or_else(|| format!("expected a factor from 0.1 to 100, found `{word}`"))
+}
+
+/// Parses the factor by which the rate of requests changes.
+pub(super) fn rate_factor(word: &str) -> Result<RateFactor, String> {
+    let factor = word.trim_start_matches('x');
+    let factor = factor.parse().ok().and_then(|f| RateFactor::new(f).ok());
+    factor.ok_or_else(|| format!("expected a factor from 0.01 to 100, found `{word}`"))
 }
 
 /// Parses a limit of samples in execution, or `none`.

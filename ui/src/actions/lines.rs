@@ -2,14 +2,14 @@
 
 use divisi_engine::deployment::{CatalogueChange, Handover};
 use divisi_model::allocation::Cell;
-use divisi_session::{Command, Session, Setup, Snapshot, Terms};
+use divisi_session::{Command, Session, Setup, Snapshot, Terms, WhatIf, WhatIfReply};
 
 use super::arguments::{self, Parse};
 use super::stage;
 use super::staged::StagedLines;
 use crate::commands::{LINES, LineForm};
 use crate::config::nearest;
-use crate::text::status as words;
+use crate::text::{outlook, status as words};
 
 /// The state behind line commands: the session and the staged changes.
 pub(crate) struct LineFront<'a> {
@@ -19,6 +19,8 @@ pub(crate) struct LineFront<'a> {
     pub shown: &'a Snapshot,
     /// The staged changes.
     pub staged: &'a mut StagedLines,
+    /// The what-if questions without an answer.
+    pub asked: &'a mut AskedLines,
     /// The terms of `apply probation`.
     pub terms: Terms,
     /// Whether changes are refused.
@@ -286,4 +288,57 @@ pub(super) fn max_inf(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let device = arguments::device(device, front.shown)?;
     let most = arguments::sample_bound(samples, front.shown)?;
     front.send(Command::SetMaxInf(device, most))
+}
+
+pub(super) fn what_if(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let shown = front.shown;
+    let question = match words.between(1, 2)? {
+        ["undo"] => WhatIf::Undo,
+        ["redo"] => WhatIf::Redo,
+        ["lose", device] => WhatIf::LoseDevice(arguments::device(device, shown)?),
+        ["all", precision] => WhatIf::AllIn(arguments::precision(precision, shown)?),
+        ["rate", factor] => WhatIf::Rate(arguments::rate_factor(factor)?),
+        ["more", device] => WhatIf::OneMoreDevice(arguments::device(device, shown)?),
+        ["without", member] => WhatIf::WithoutMember(arguments::member(member, shown)?),
+        _ => return Err(words.wrong()),
+    };
+    let reply = front.session.what_if(&question);
+    match reply.map_err(|refusal| refusal.to_string())? {
+        WhatIfReply::Answer(answer) => Ok(outlook::lines(&answer)),
+        WhatIfReply::Computing => {
+            front.asked.ask(question);
+            Ok(vec!["computing".into()])
+        }
+    }
+}
+
+/// The what-if questions whose answers are being computed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AskedLines(Vec<WhatIf>);
+
+impl AskedLines {
+    /// The most open questions. The oldest is dropped.
+    const MOST: usize = 16;
+
+    fn ask(&mut self, question: WhatIf) {
+        self.0.retain(|open| *open != question);
+        if self.0.len() >= Self::MOST {
+            self.0.remove(0);
+        }
+        self.0.push(question);
+    }
+
+    /// Returns the answers that have arrived, as lines.
+    pub(crate) fn answers(&mut self, session: &mut dyn Session) -> Vec<String> {
+        let open = std::mem::take(&mut self.0);
+        let mut said = Vec::new();
+        for question in open {
+            match session.what_if(&question) {
+                Ok(WhatIfReply::Computing) => self.0.push(question),
+                Ok(WhatIfReply::Answer(answer)) => said.extend(outlook::lines(&answer)),
+                Err(refusal) => said.push(format!("no: {refusal}")),
+            }
+        }
+        said
+    }
 }

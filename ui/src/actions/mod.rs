@@ -25,10 +25,10 @@ use crate::model::{Effect, Model};
 
 pub(crate) use edit::arranged;
 pub(crate) use follow_up::FollowUp;
-pub(crate) use lines::LineFront;
+pub(crate) use lines::{AskedLines, LineFront};
 pub(crate) use panels::{configured, leave_alone, look_at, scroll};
 pub(crate) use session::{hung_up, quit};
-pub(crate) use stage::{ask, bring_back, stage};
+pub(crate) use stage::{ask, bring_back, stage, stage_setup};
 pub(crate) use staged::StagedLines;
 
 /// Runs a screen command, or shows why it cannot run now.

@@ -6,8 +6,13 @@ use divisi_model::ensemble::PolicyKind;
 use divisi_session::{Command, LoadPattern, SearchState, Setup, SetupFile, Snapshot, Terms};
 
 use super::follow_up::FollowUp;
-use crate::dialogs::{Compare, Confirm, ConfirmedAction, Dialog, Form, Picker, Purpose, Voters};
+use crate::commands::EDIT;
+use crate::dialogs::{
+    Compare, Confirm, ConfirmedAction, Dialog, Form, Picker, Purpose, Voters, WhatIfTable,
+};
+use crate::layout::Panel;
 use crate::model::{Effect, Model, Setting};
+use crate::view::SetupEdit;
 
 /// Asks for the rule, the weights and the votes.
 pub(super) fn combination(model: &Model) -> FollowUp {
@@ -37,6 +42,34 @@ pub(crate) fn stage(model: &mut Model, setting: Setting) -> FollowUp {
         }
         None => ask("change settings", setup),
     }
+}
+
+/// Stages a whole setup with the other changes, and shows the matrix being edited.
+pub(crate) fn stage_setup(model: &mut Model, setup: Setup) {
+    if let Err(why) = EDIT.check("stage a setup", &model.state()) {
+        model.say(why.to_string(), true);
+        return;
+    }
+    let running = model.snapshot.setup();
+    let edit = model.edit.get_or_insert_with(|| SetupEdit::new(running));
+    edit.stage(setup);
+    model.focus = Panel::Allocation;
+    model.say("staged: a compares and applies", false);
+}
+
+/// Asks what-if questions about the device and the member at the cursor.
+pub(super) fn what_if(model: &Model) -> FollowUp {
+    Dialog::WhatIf(Box::new(WhatIfTable::new(model))).into()
+}
+
+/// Shows the effects of undoing the last change, to undo it from there.
+pub(super) fn undo() -> FollowUp {
+    Dialog::Compare(Box::new(Compare::undo())).into()
+}
+
+/// Shows the effects of redoing the undone change, to redo it from there.
+pub(super) fn redo() -> FollowUp {
+    Dialog::Compare(Box::new(Compare::redo())).into()
 }
 
 /// Shows the effects of `setup`, to apply it from there.

@@ -19,7 +19,9 @@ use divisi_model::user_folders;
 use divisi_server::{ServeOptions, Server, StartLoad};
 use divisi_session::record::Recorder;
 use divisi_session::remote::{BoundSocket, Hub, PlaceError, ServerName};
-use divisi_session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
+use divisi_session::{
+    Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot, WhatIf, WhatIfReply,
+};
 use rustix::process::{Pid, Signal, getppid, kill_process, setsid};
 
 use divisi_door::notices::Notices;
@@ -207,6 +209,10 @@ impl Session for ConsoleSession {
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         self.own()?.preview(setup)
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        self.own()?.what_if(question)
     }
 }
 

@@ -62,13 +62,16 @@ macro_rules! each_command {
         EDIT = command("edit").changing(), screen(|m| edit::begin(m).into()),
             keys(Main, &[key('e')], "edit", "edit the allocation", "stage changes of the matrix; they run once applied");
         UNDO = command("undo").changing().when(can_undo),
-            both(|_| stage::asked_first("undo", "Undo the last change of matrix and settings?", Command::Undo), |f, w| lines::plain(f, w, Command::Undo)),
-            keys(Main, &[key('u')], "undo", "undo the last change", "restore the previous matrix and settings"),
+            both(|_| stage::undo(), |f, w| lines::plain(f, w, Command::Undo)),
+            keys(Main, &[key('u')], "undo", "undo the last change", "show the effects of restoring the previous matrix and settings; y restores them"),
             line("", &[], "undo the last change");
         REDO = command("redo").changing().when(can_redo),
-            both(|_| stage::asked_first("redo", "Redo the undone change?", Command::Redo), |f, w| lines::plain(f, w, Command::Redo)),
-            keys(Main, &[key('U'), control('r')], "", "redo", "redo the undone change"),
+            both(|_| stage::redo(), |f, w| lines::plain(f, w, Command::Redo)),
+            keys(Main, &[key('U'), control('r')], "", "redo", "show the effects of the undone change; y redoes it"),
             line("", &[], "redo the undone change");
+        WHAT_IF = command("what-if"), both(|m| stage::what_if(m), lines::what_if),
+            keys(Main, &[key('w')], "", "ask what if", "predict a lost device, other precisions or more load; also one more device, one member fewer"),
+            line("lose DEVICE | all PRECISION | rate FACTOR | more DEVICE | without MEMBER | undo | redo", &[], "predict throughput, p99, accuracy and cost of a case; the answer follows");
         SEARCH = command("search").changing(), both(|m| stage::search(m), lines::search),
             keys(Main, &[key('s')], "search", "search for allocations", "choose algorithm, evaluator and goal; the built-in load pauses during measurements"),
             line("[ALGORITHM [EVALUATOR]] [again]", &[], "search for a better allocation: worst-fit, best-batch, greedy or local; bench or model; again ignores kept results");

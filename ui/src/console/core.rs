@@ -95,6 +95,7 @@ impl Console {
         let same = snapshot == self.state.model.snapshot && lost == self.state.model.lost_spans;
         snapshot.now = now;
         let differs = pace::streams_differ(&self.state.model, snapshot.now, !spans.is_empty());
+        let answered = self.state.answered;
         let stood = self.state.model.demo.as_ref().map(DemoState::stands);
         let effects = self.handle(ConsoleEvent::News(Box::new(SessionNews {
             snapshot,
@@ -102,7 +103,11 @@ impl Console {
             lost,
         })));
         self.pending.extend(effects);
-        !same || differs || stood != self.state.model.demo.as_ref().map(DemoState::stands)
+        let is_answered = answered != self.state.answered;
+        !same
+            || differs
+            || is_answered
+            || stood != self.state.model.demo.as_ref().map(DemoState::stands)
     }
 
     /// Returns the effects on the terminal of the last news, once.
@@ -164,6 +169,10 @@ fn for_session(effect: Effect, session: &mut dyn Session) -> Result<ConsoleEvent
             Ok(ConsoleEvent::Previewed(setup, preview))
         }
         Effect::History => Ok(ConsoleEvent::History(session.history().ok())),
+        Effect::Ask(question) => {
+            let reply = session.what_if(&question);
+            Ok(ConsoleEvent::Answered(question, reply))
+        }
         Effect::Arrange(setup, arrangement) => {
             let arranged = arrange(session, &setup, arrangement);
             Ok(ConsoleEvent::Arranged(setup, arranged))

@@ -44,6 +44,7 @@ fn follow(state: &mut ConsoleState, dialog: Dialog, reply: DialogReply) -> Optio
             let staged = actions::stage(model, setting);
             return Some(state.follow(staged));
         }
+        DialogReply::StageSetup(setup) => actions::stage_setup(model, *setup),
         DialogReply::Apply(terms) => return Some(on_probation(state, terms)),
         DialogReply::BringBack { number, setup } => {
             let compared = actions::bring_back(model, number, *setup);

@@ -2,7 +2,7 @@
 
 use std::mem::{Discriminant, discriminant};
 
-use divisi_session::Snapshot;
+use divisi_session::{Refusal, Snapshot, WhatIf, WhatIfReply};
 
 use crate::actions::{self, FollowUp};
 use crate::commands::{Binding, Key};
@@ -20,6 +20,8 @@ pub(super) struct ConsoleState {
     pub dialogs: Vec<Dialog>,
     /// Whether a key may answer the top dialog.
     pub consent: Consent,
+    /// The number of answered what-if questions.
+    pub answered: u64,
 }
 
 impl ConsoleState {
@@ -31,12 +33,28 @@ impl ConsoleState {
             model,
             dialogs: Vec::new(),
             consent: Consent::default(),
+            answered: 0,
         }
     }
 
     /// Returns the number of dialogs and the kind of the top one.
     pub(super) fn top(&self) -> (usize, Option<Discriminant<Dialog>>) {
         (self.dialogs.len(), self.dialogs.last().map(discriminant))
+    }
+
+    /// Returns the what-if questions that dialogs ask now.
+    pub(super) fn questions(&mut self, again: bool) -> Vec<Effect> {
+        let dialogs = self.dialogs.iter_mut();
+        let questions = dialogs.flat_map(|dialog| dialog.body_mut().questions(again));
+        questions.map(Effect::Ask).collect()
+    }
+
+    /// Passes the reply to a question to the dialogs.
+    pub(super) fn answer(&mut self, about: &WhatIf, reply: &Result<WhatIfReply, Refusal>) {
+        self.answered += u64::from(!matches!(reply, Ok(WhatIfReply::Computing)));
+        for dialog in &mut self.dialogs {
+            dialog.body_mut().answered(about, reply);
+        }
     }
 
     /// Returns the picker, if it is open.

@@ -29,8 +29,10 @@ const SET_BACK: Duration = Duration::from_millis(100);
 /// Applies one event to the state.
 pub(super) fn update(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
     let before = state.top();
+    let again = matches!(event, ConsoleEvent::News(_));
     let mut effects = take(state, event);
     effects.extend(state.play_if_begun());
+    effects.extend(state.questions(again));
     effects.extend(question(&mut state.model));
     if state.top() != before {
         state.consent.ask();
@@ -63,6 +65,7 @@ fn take(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
         }
         ConsoleEvent::History(history) => on_history(model, history),
         ConsoleEvent::Previewed(about, preview) => on_preview(state, &about, &preview),
+        ConsoleEvent::Answered(about, reply) => state.answer(&about, &reply),
         ConsoleEvent::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
         // The engine continues, and the console quits.
         ConsoleEvent::Accepted(Command::KeepServing) => return vec![Effect::Quit],
@@ -251,6 +254,9 @@ fn on_frame(state: &mut ConsoleState) {
 fn ask_again(state: &mut ConsoleState) -> Vec<Effect> {
     if let Some(edit) = &mut state.model.edit {
         edit.ask_again();
+    }
+    for dialog in &mut state.dialogs {
+        dialog.body_mut().renew();
     }
     let compared = state.dialogs.iter().filter_map(|d| d.body().compared());
     let previews = compared.map(|setup| Effect::Preview(Box::new(setup.clone())));

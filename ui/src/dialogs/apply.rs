@@ -1,8 +1,11 @@
-//! The comparison of a setup with the running one, applied with `y`, or on probation with `g`; then
-//! the steps of the running reload.
+//! The comparison of a setup with the running one, applied with `y`, or on probation with `g`; the
+//! same comparison for undo and redo; then the steps of the running reload.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use divisi_session::{Command, EditPreview, Refusal, ReloadState, ReloadView, Setup};
+use divisi_session::{
+    Command, EditPreview, Refusal, ReloadState, ReloadView, Setup, WhatIf, WhatIfAnswer,
+    WhatIfReply,
+};
 
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
@@ -14,42 +17,117 @@ use crate::text::format;
 #[derive(Clone, Debug)]
 pub struct Compare {
     title: String,
-    /// The compared setup, independent of later changes.
-    pub setup: Setup,
+    subject: ComparedSetup,
     scroll: usize,
     /// The session's preview of the setup, once it has arrived.
-    pub preview: Option<Result<EditPreview, Refusal>>,
+    preview: Option<Result<EditPreview, Refusal>>,
+    /// The predicted effects, once they have arrived.
+    outlook: Option<Result<Box<WhatIfAnswer>, String>>,
+    is_asked: bool,
+}
+
+/// The compared setup.
+#[derive(Clone, Debug)]
+enum ComparedSetup {
+    /// A setup, independent of later changes.
+    Setup(Box<Setup>),
+    /// The setup before the last change.
+    Undo,
+    /// The setup before the last undo.
+    Redo,
 }
 
 impl Compare {
     /// Creates a comparison of `setup`.
     pub fn new(title: impl Into<String>, setup: Setup) -> Self {
+        Compare::about(title.into(), ComparedSetup::Setup(Box::new(setup)))
+    }
+
+    /// Creates the comparison of an undo.
+    pub fn undo() -> Self {
+        let title = "undo the last change of matrix and settings?";
+        Compare::about(title.into(), ComparedSetup::Undo)
+    }
+
+    /// Creates the comparison of a redo.
+    pub fn redo() -> Self {
+        Compare::about("redo the undone change?".into(), ComparedSetup::Redo)
+    }
+
+    fn about(title: String, subject: ComparedSetup) -> Self {
         Compare {
-            title: title.into(),
-            setup,
+            title,
+            subject,
             scroll: 0,
             preview: None,
+            outlook: None,
+            is_asked: false,
+        }
+    }
+
+    fn question(&self) -> WhatIf {
+        match &self.subject {
+            ComparedSetup::Setup(setup) => WhatIf::Apply(setup.clone()),
+            ComparedSetup::Undo => WhatIf::Undo,
+            ComparedSetup::Redo => WhatIf::Redo,
+        }
+    }
+
+    /// Returns whether the comparison can be confirmed now. Undo and redo need no prediction.
+    fn is_possible(&self) -> bool {
+        match self.subject {
+            ComparedSetup::Setup(_) => matches!(self.preview, Some(Ok(_))),
+            ComparedSetup::Undo | ComparedSetup::Redo => true,
+        }
+    }
+
+    fn command(&self) -> Command {
+        match &self.subject {
+            ComparedSetup::Setup(setup) => Command::Apply(setup.clone(), None),
+            ComparedSetup::Undo => Command::Undo,
+            ComparedSetup::Redo => Command::Redo,
         }
     }
 
     fn draw_keys(&self, inside: &mut Painter<'_>, scrolls: bool) {
         let y = inside.height().saturating_sub(1);
-        let keys = [("y", "apply"), ("g", "probation"), ("Esc", "back")];
-        let first = match self.preview {
-            Some(Ok(_)) => 0,
-            _ => 2,
+        let is_setup = matches!(self.subject, ComparedSetup::Setup(_));
+        let does = match self.subject {
+            ComparedSetup::Setup(_) => "apply",
+            ComparedSetup::Undo => "undo",
+            ComparedSetup::Redo => "redo",
         };
-        let x = inside.keys(1, y, 2, &keys[first..]);
+        let possible = self.is_possible();
+        let mut keys = Vec::new();
+        keys.extend(possible.then_some(("y", does)));
+        keys.extend((possible && is_setup).then_some(("g", "probation")));
+        keys.push(("Esc", "back"));
+        let x = inside.keys(1, y, 2, &keys);
         if scrolls {
             inside.pieces(x + 2, y, &[("↑ ↓", Role::Accent)]);
         }
     }
 
+    /// Returns the preview: the session's own, or that of the predicted effects.
+    fn shown(&self) -> Option<Result<&EditPreview, String>> {
+        match (&self.preview, &self.outlook) {
+            (Some(Ok(preview)), _) => Some(Ok(preview)),
+            (Some(Err(why)), _) => Some(Err(format!("cannot be applied: {why}"))),
+            (None, Some(Err(why))) => Some(Err(why.clone())),
+            (None, Some(Ok(answer))) => Some(match (&answer.preview, &answer.after) {
+                (Some(preview), _) => Ok(preview),
+                (None, Err(why)) => Err(format!("the effects are not predicted: {why}")),
+                (None, Ok(_)) => Err("the effects are not predicted".into()),
+            }),
+            (None, None) => None,
+        }
+    }
+
     fn lines(&self, model: &Model, width: u16) -> Vec<StyledLine> {
-        match &self.preview {
+        match self.shown() {
             None => vec![vec![("comparing …".to_owned(), Role::Dim)]],
             Some(Err(reason)) => {
-                let text = format!("✗ cannot be applied: {reason}");
+                let text = format!("✗ {reason}");
                 what_if::wrapped(&text, width, Role::Bad).collect()
             }
             Some(Ok(preview)) => self.preview_lines(preview, model, width),
@@ -57,35 +135,47 @@ impl Compare {
     }
 
     fn preview_lines(&self, preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
-        let mut lines = vec![what_if::counts(preview, width)];
-        lines.extend(what_if::prediction(preview, width));
+        let mut lines = what_if::prediction(preview, width);
+        lines.extend(self.outlook_lines(width));
         lines.push(Vec::new());
-        let mut changes = what_if::changes(preview, &self.setup.matrix, width);
+        let mut changes = what_if::changes(preview, &model.snapshot.matrix, width);
         changes.extend(what_if::settings(&preview.settings, width));
-        if changes.is_empty() {
-            changes.push(vec![("nothing changes".to_owned(), Role::Dim)]);
+        match changes.is_empty() {
+            true => changes.push(vec![("nothing changes".to_owned(), Role::Dim)]),
+            false => changes.extend(what_if::unchanged(preview)),
         }
         lines.append(&mut changes);
         lines.extend(what_if::remarks(preview, width));
         lines.push(Vec::new());
         lines.extend(what_if::memory(preview, model, width));
-        lines.push(Vec::new());
         let (text, role) = what_if::pauses(preview);
         lines.extend(what_if::wrapped(&text, width, role));
         lines
+    }
+
+    /// Returns the predicted latency and the load of devices.
+    fn outlook_lines(&self, width: u16) -> Vec<StyledLine> {
+        match &self.outlook {
+            None => vec![vec![("p99        computing …".to_owned(), Role::Dim)]],
+            Some(Err(why)) => {
+                let text = format!("p99        unknown: {why}");
+                vec![vec![(format::fit(&text, width), Role::Dim)]]
+            }
+            Some(Ok(answer)) => what_if::effects(answer, width),
+        }
     }
 }
 
 impl DialogBody for Compare {
     /// `y` applies the setup if possible, `g` first asks for the terms of a probation.
     fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
-        let possible = matches!(self.preview, Some(Ok(_)));
+        let possible = self.is_possible();
         match key.code {
             KeyCode::Esc | KeyCode::Char('n' | 'q') => return DialogReply::Close,
-            KeyCode::Char('y') if possible => {
-                return DialogReply::Send(Command::Apply(Box::new(self.setup.clone()), None));
+            KeyCode::Char('y') if possible => return DialogReply::Send(self.command()),
+            KeyCode::Char('g') if possible && self.compared().is_some() => {
+                return DialogReply::AskTerms;
             }
-            KeyCode::Char('g') if possible => return DialogReply::AskTerms,
             KeyCode::Down | KeyCode::Char('j') => self.scroll += 1,
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
             _ => {}
@@ -96,19 +186,19 @@ impl DialogBody for Compare {
     /// Draws the dialog in the middle.
     fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let width = painter.width().saturating_sub(2).min(76);
-        let lines = self.lines(model, width.saturating_sub(4));
+        let mut lines = self.lines(model, width.saturating_sub(4));
+        if lines.len() > usize::from(painter.height().saturating_sub(4)) {
+            // Blank lines are dropped before any text.
+            lines.retain(|line| !line.is_empty());
+        }
         let height = (lines.len() as u16).saturating_add(4).min(painter.height());
         let mut window = painter.centred(width, height);
         let mut inside = window.framed(&self.title, true);
-        let room = inside.height().saturating_sub(2);
-        let most = lines.len().saturating_sub(usize::from(room));
-        for (y, line) in lines
-            .iter()
-            .skip(self.scroll.min(most))
-            .take(usize::from(room))
-            .enumerate()
-        {
-            inside.line(1, y as u16, line);
+        let room = usize::from(inside.height().saturating_sub(2));
+        let most = lines.len().saturating_sub(room);
+        let shown = lines.iter().skip(self.scroll.min(most)).take(room);
+        for (y, line) in (0..).zip(shown) {
+            inside.line(1, y, line);
         }
         self.draw_keys(&mut inside, most > 0);
     }
@@ -118,13 +208,37 @@ impl DialogBody for Compare {
     }
 
     fn compared(&self) -> Option<&Setup> {
-        Some(&self.setup)
+        match &self.subject {
+            ComparedSetup::Setup(setup) => Some(setup),
+            ComparedSetup::Undo | ComparedSetup::Redo => None,
+        }
     }
 
     fn previewed(&mut self, about: &Setup, preview: &Result<EditPreview, Refusal>) {
-        if self.setup == *about {
+        if self.compared() == Some(about) {
             self.preview = Some(preview.clone());
         }
+    }
+
+    fn questions(&mut self, again: bool) -> Vec<WhatIf> {
+        let asks = self.outlook.is_none() && (again || !self.is_asked);
+        self.is_asked = true;
+        asks.then(|| self.question()).into_iter().collect()
+    }
+
+    fn answered(&mut self, about: &WhatIf, reply: &Result<WhatIfReply, Refusal>) {
+        if *about != self.question() {
+            return;
+        }
+        self.outlook = match reply {
+            Ok(WhatIfReply::Computing) => return,
+            Ok(WhatIfReply::Answer(answer)) => Some(Ok(answer.clone())),
+            Err(why) => Some(Err(why.to_string())),
+        };
+    }
+
+    fn renew(&mut self) {
+        (self.outlook, self.is_asked) = (None, false);
     }
 }
 

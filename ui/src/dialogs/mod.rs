@@ -14,6 +14,7 @@ mod history;
 mod model_plan;
 mod picker;
 mod screen;
+mod what_if;
 
 pub(crate) use apply::{Compare, ReloadSteps};
 pub(crate) use combination::Voters;
@@ -25,9 +26,10 @@ pub(crate) use history::HistoryDialog;
 pub(crate) use model_plan::ModelPlan;
 pub(crate) use picker::{Picker, Purpose};
 pub(crate) use screen::{PanelList, Themes};
+pub(crate) use what_if::WhatIfTable;
 
 use crossterm::event::KeyEvent;
-use divisi_session::{Command, EditPreview, Refusal, Setup, Terms};
+use divisi_session::{Command, EditPreview, Refusal, Setup, Terms, WhatIf, WhatIfReply};
 
 use crate::commands::Binding;
 use crate::look::Painter;
@@ -62,6 +64,8 @@ pub enum Dialog {
     Models(ModelPlan),
     /// The steps of a reload.
     Reload(ReloadSteps),
+    /// What-if questions and their answers.
+    WhatIf(Box<WhatIfTable>),
 }
 
 /// The list of dialogs: returns the body of `$dialog`, with boxes borrowed by `$borrow`.
@@ -81,6 +85,7 @@ macro_rules! body_of {
             Dialog::Picker(body) => body.$borrow(),
             Dialog::Models(body) => body,
             Dialog::Reload(body) => body,
+            Dialog::WhatIf(body) => body.$borrow(),
         }
     };
 }
@@ -127,6 +132,18 @@ pub trait DialogBody {
 
     /// Receives the session's preview of a setup.
     fn previewed(&mut self, _about: &Setup, _preview: &Result<EditPreview, Refusal>) {}
+
+    /// Returns the questions without an answer that were not asked yet, or all without an answer if
+    /// they are to be asked `again`.
+    fn questions(&mut self, _again: bool) -> Vec<WhatIf> {
+        Vec::new()
+    }
+
+    /// Receives the session's reply to a question.
+    fn answered(&mut self, _about: &WhatIf, _reply: &Result<WhatIfReply, Refusal>) {}
+
+    /// Drops answers, since another setup runs.
+    fn renew(&mut self) {}
 }
 
 /// A dialog's reply to a key.
@@ -155,6 +172,8 @@ pub enum DialogReply {
         /// The whole setup.
         setup: Box<Setup>,
     },
+    /// The dialog closes, and a setup is staged.
+    StageSetup(Box<Setup>),
     /// The dialog closes, and the shown panels are saved as a layout of this name.
     SaveLayout(String),
     /// The dialog stays and requests an effect.
@@ -174,6 +193,7 @@ impl DialogReply {
             DialogReply::Send(_)
             | DialogReply::ExportTrace
             | DialogReply::Stage(_)
+            | DialogReply::StageSetup(_)
             | DialogReply::Apply(_)
             | DialogReply::SaveLayout(_)
             | DialogReply::DropEdit

@@ -18,7 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::actions::{self, LineFront, StagedLines};
+use crate::actions::{self, AskedLines, LineFront, StagedLines};
 use crate::config::{HangUp, Settings};
 use crate::model::Options;
 
@@ -76,6 +76,7 @@ pub async fn run(
             _ = looks.tick() => {
                 drop_spans(session.as_mut());
                 said = watcher.news(&session.snapshot());
+                said.extend(desk.answers(session.as_mut()));
             }
         }
         match say(&said) {
@@ -183,6 +184,7 @@ pub struct LineDesk {
     /// The terms of `apply probation`.
     terms: Terms,
     staged: StagedLines,
+    asked: AskedLines,
 }
 
 impl LineDesk {
@@ -192,6 +194,7 @@ impl LineDesk {
             read_only,
             terms,
             staged: StagedLines::default(),
+            asked: AskedLines::default(),
         }
     }
 
@@ -206,6 +209,11 @@ impl LineDesk {
         }
     }
 
+    /// Returns the answers to earlier what-if questions that have arrived.
+    pub fn answers(&mut self, session: &mut dyn Session) -> Vec<String> {
+        self.asked.answers(session)
+    }
+
     /// Runs a line.
     pub fn line(&mut self, line: &str, session: &mut dyn Session) -> LineAnswer {
         let shown = session.snapshot();
@@ -213,6 +221,7 @@ impl LineDesk {
             session,
             shown: &shown,
             staged: &mut self.staged,
+            asked: &mut self.asked,
             terms: self.terms,
             read_only: self.read_only,
             leave: false,

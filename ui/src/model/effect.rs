@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use divisi_model::trace::Span;
 use divisi_session::{
-    Arranged, Arrangement, Command, EditPreview, FigureHistory, Refusal, Setup, Snapshot,
+    Arranged, Arrangement, Command, EditPreview, FigureHistory, Refusal, Setup, Snapshot, WhatIf,
+    WhatIfReply,
 };
 
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -40,6 +41,8 @@ pub enum ConsoleEvent {
     },
     /// The session's preview of a setup, or the reason for its refusal.
     Previewed(Box<Setup>, Result<EditPreview, Refusal>),
+    /// The session's reply to a what-if question, or the reason for its refusal.
+    Answered(WhatIf, Result<WhatIfReply, Refusal>),
     /// The result of an arrangement of a setup, or the reason for its refusal.
     Arranged(Box<Setup>, Result<Arranged, Refusal>),
     /// The figures of the whole session, or `None` if they cannot be read.
@@ -81,6 +84,8 @@ pub enum Effect {
     Preview(Box<Setup>),
     /// Request the figures of the whole session.
     History,
+    /// Ask the session a what-if question.
+    Ask(WhatIf),
     /// Request several changes of a setup's matrix from the session, as far as they fit.
     Arrange(Box<Setup>, Arrangement),
     /// List a path.

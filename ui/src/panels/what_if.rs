@@ -2,11 +2,13 @@
 //! proposal.
 
 use divisi_model::allocation::{Difference, EntryChange, Matrix, WorkerChange};
-use divisi_session::{DeviceView, EditPreview, Proposal, Snapshot};
+use divisi_session::{
+    BusyShare, DeviceOutlook, DeviceView, EditPreview, P99Outlook, Proposal, Snapshot, WhatIfAnswer,
+};
 
 use crate::look::Role;
 use crate::model::Model;
-use crate::text::format;
+use crate::text::{format, outlook};
 
 /// The pieces of a line.
 pub(crate) type StyledLine = Vec<(String, Role)>;
@@ -111,6 +113,70 @@ pub(crate) fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec
     changed.map(|c| change(c, matrix, width)).collect()
 }
 
+/// Returns the number of unchanged workers, or `None` if all change.
+pub(crate) fn unchanged(preview: &EditPreview) -> Option<StyledLine> {
+    let entries = preview.difference.entries.iter();
+    let kept = entries.filter(|e| matches!(e.change, WorkerChange::Keep(_)));
+    let text = match kept.count() {
+        0 => return None,
+        1 => "= 1 worker unchanged".to_owned(),
+        kept => format!("= {kept} workers unchanged"),
+    };
+    Some(vec![(text, Role::Dim)])
+}
+
+/// The width of names in front of predicted effects.
+const NAMES: usize = 11;
+
+/// Returns the predicted latency, and the load of each device whose load changes.
+pub(crate) fn effects(answer: &WhatIfAnswer, width: u16) -> Vec<StyledLine> {
+    let Ok(after) = &answer.after else {
+        return Vec::new();
+    };
+    let mut lines = vec![latency(answer, &after.p99, width)];
+    let loads = outlook::changed_loads(&answer.before, after);
+    lines.extend(loads.iter().map(|(device, was)| load(device, *was)));
+    lines
+}
+
+fn latency(answer: &WhatIfAnswer, after: &P99Outlook, width: u16) -> StyledLine {
+    let name = format!("{:<NAMES$}", "p99");
+    let (text, role) = match after {
+        P99Outlook::Unknown(why) => (format!("unknown: {why}"), Role::Dim),
+        P99Outlook::Grows { .. } => (outlook::p99(after), Role::Bad),
+        P99Outlook::Known { .. } => {
+            let (was, now) = (outlook::p99(&answer.before.p99), outlook::p99(after));
+            (format!("{was} → {now} ms"), Role::Text)
+        }
+    };
+    let load = match (after, answer.load.words.as_str()) {
+        (P99Outlook::Unknown(_), _) | (_, "") => String::new(),
+        (_, load) => format!("  at {load}"),
+    };
+    let room = width.saturating_sub(format::width(&name));
+    let text = format::fit(&text, room);
+    let load = format::fit(&load, room.saturating_sub(format::width(&text)));
+    vec![(name, Role::Dim), (text, role), (load, Role::Dim)]
+}
+
+/// The width of a bar of a device's load.
+const BAR: usize = 10;
+
+fn load(device: &DeviceOutlook, was: Option<BusyShare>) -> StyledLine {
+    let name = format::fit_name(&device.name, NAMES as u16 - 1);
+    let was = was.map_or("–".to_owned(), |was| outlook::percent(was.share));
+    let share = device.busy.map_or(0.0, |busy| busy.share);
+    let now = device.busy.map_or("?".to_owned(), outlook::share);
+    let full = ((share * BAR as f64).round() as usize).min(BAR);
+    vec![
+        (format!("{name:<NAMES$}"), Role::Dim),
+        (format!("busy {was:>4} → "), Role::Text),
+        ("█".repeat(full), Role::Accent),
+        ("░".repeat(BAR - full), Role::Dim),
+        (format!(" {now}"), Role::Text),
+    ]
+}
+
 /// Returns a changed entry.
 pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
     let (device, member) = names(entry, matrix);
@@ -149,15 +215,19 @@ fn spaces<'a>(
     first.map(|(device, (now, after))| (device, now, after))
 }
 
-/// Returns the booked bytes now and after, a line per memory space.
+/// Returns the booked bytes now and after, a line per memory space that changes.
 pub(crate) fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
+    if spaces(preview, model).all(|(_, now, after)| now == after) {
+        return vec![vec![("memory unchanged".to_owned(), Role::Dim)]];
+    }
     let each = if width < NARROW { 9 } else { 11 };
     let head = format!(
         "{:<10}{:>each$}{:>each$}{:>each$}",
         "memory", "now", "after", "of"
     );
     let mut lines = vec![vec![(head, Role::Dim)]];
-    for (device, now, after) in spaces(preview, model) {
+    let changed = spaces(preview, model).filter(|(_, now, after)| now != after);
+    for (device, now, after) in changed {
         let role = match after {
             a if *a > device.memory_bytes => Role::Bad,
             a if *a != *now => Role::Strong,

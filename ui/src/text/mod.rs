@@ -5,6 +5,7 @@ mod clients;
 mod clock;
 pub mod format;
 mod objective;
+pub(crate) mod outlook;
 pub(crate) mod status;
 
 pub(crate) use clients::{error_words, last_error};

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use divisi_model::codes::Code;
 use divisi_model::trace::Span;
-use divisi_session::{Command, EditPreview, LoadPattern, Refusal, Session, Setup, Snapshot};
+use divisi_session::{
+    Command, EditPreview, FigureHistory, LoadPattern, Refusal, Session, Setup, Snapshot, WhatIf,
+    WhatIfReply,
+};
 
 /// Why a browser does not read or write files.
 pub(super) const NO_FILES: &str =
@@ -34,6 +37,10 @@ impl Session for BrowserSession {
         self.0.drain_spans(into)
     }
 
+    fn history(&mut self) -> Result<FigureHistory, Refusal> {
+        self.0.history()
+    }
+
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
         match names_a_file(&command) {
             true => Err(Refusal::new(Code::ReadOnly, NO_FILES)),
@@ -43,5 +50,9 @@ impl Session for BrowserSession {
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         self.0.preview(setup)
+    }
+
+    fn what_if(&mut self, question: &WhatIf) -> Result<WhatIfReply, Refusal> {
+        self.0.what_if(question)
     }
 }

@@ -15,7 +15,7 @@ use divisi_runtime::lock::Leaf;
 
 use crate::search::checked::{hex, processor, read_checked, write_checked};
 
-use super::ledger::{Correction, PastError, PredictionLedger, Question};
+use super::ledger::{Correction, PastError, PredictionLedger, Question, TypicalError};
 
 /// The most bytes of a file of errors; a larger one is not read.
 const MOST_BYTES: u64 = 1 << 20;
@@ -57,6 +57,13 @@ impl PredictionBook {
     pub fn correction(&self, question: &Question) -> Correction {
         self.refresh();
         self.pages.lock().ledger.correction(question)
+    }
+
+    /// Returns the size of the recent errors of predictions like `question`, or `None` without
+    /// errors.
+    pub fn typical_error(&self, question: &Question) -> Option<TypicalError> {
+        self.refresh();
+        self.pages.lock().ledger.typical_error(question)
     }
 
     /// Adds an error. [`PredictionBook::save`] writes it to the file.

@@ -21,12 +21,31 @@ pub struct PastError {
     pub at: u64,
     /// The prediction's subject and conditions.
     pub question: Question,
-    /// The predicted samples per second, without correction.
+    /// The predicted samples per second or seconds, without correction.
     pub predicted: f64,
-    /// The measured samples per second: the middle of the runs.
+    /// The measured samples per second or seconds: the middle of the runs.
     pub measured: f64,
     /// The number of runs.
     pub runs: u32,
+}
+
+/// The predicted figure. The errors of each figure count separately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PredictedFigure {
+    /// The samples per second at capacity.
+    #[default]
+    Throughput,
+    /// The 99th percentile of latency under the served load, in seconds.
+    P99,
+}
+
+/// The size of recent errors.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TypicalError {
+    /// The median factor between predictions and measurements, at least 1.
+    pub factor: f64,
+    /// The number of errors.
+    pub errors: usize,
 }
 
 /// The subject and the conditions of a prediction.
@@ -40,6 +59,9 @@ pub struct Question {
     pub basis: PredictionBasis,
     /// Whether other programs use the devices.
     pub disturbed: bool,
+    /// The predicted figure.
+    #[serde(default)]
+    pub figure: PredictedFigure,
 }
 
 /// Past errors, oldest first.
@@ -135,8 +157,8 @@ impl PredictionLedger {
             known.add(&error);
             return;
         }
-        let basis = error.question.basis;
-        let is_of_basis = |e: &PastError| e.question.basis == basis;
+        let Question { basis, figure, .. } = error.question;
+        let is_of_basis = |e: &PastError| e.question.basis == basis && e.question.figure == figure;
         if self.errors.iter().filter(|e| is_of_basis(e)).count() >= Self::MOST
             && let Some(oldest) = self.errors.iter().position(is_of_basis)
         {
@@ -151,20 +173,21 @@ impl PredictionLedger {
             subject,
             basis,
             disturbed,
+            figure,
             ..
         } = *question;
         let of_subject = |e: &PastError| e.question.subject == subject;
         let of_load = |e: &PastError| e.question.disturbed == disturbed;
-        let alike = self.chosen(basis, |e| of_subject(e) && of_load(e));
+        let alike = self.chosen(basis, figure, |e| of_subject(e) && of_load(e));
         // Errors of other models on this machine replace missing ones.
-        let of_others = || self.chosen(basis, of_load);
+        let of_others = || self.chosen(basis, figure, of_load);
         for errors in [alike, of_others()] {
             let replayed = ErrorReplay::new(&errors, basis);
             if replayed.left.len() >= ENOUGH {
                 return replayed.correction(question);
             }
         }
-        let nearest = self.chosen(basis, of_subject);
+        let nearest = self.chosen(basis, figure, of_subject);
         let nearest = match nearest.is_empty() {
             true => of_others(),
             false => nearest,
@@ -178,13 +201,29 @@ impl PredictionLedger {
         }
     }
 
+    /// Returns the size of the recent errors of corrected predictions of this figure, from this
+    /// basis and for these models and devices, or `None` without such errors.
+    pub fn typical_error(&self, question: &Question) -> Option<TypicalError> {
+        let of_subject = |e: &PastError| e.question.subject == question.subject;
+        let alike = self.chosen(question.basis, question.figure, of_subject);
+        let left = ErrorReplay::new(&alike, question.basis).left;
+        let recent = &left[left.len().saturating_sub(RECENT)..];
+        let sizes: Vec<f64> = recent.iter().map(|left| left.abs()).collect();
+        (!sizes.is_empty()).then(|| TypicalError {
+            factor: median(&sizes).exp(),
+            errors: sizes.len(),
+        })
+    }
+
     fn chosen(
         &self,
         basis: PredictionBasis,
+        figure: PredictedFigure,
         is_chosen: impl Fn(&PastError) -> bool,
     ) -> Vec<&PastError> {
         let all = self.errors.iter().filter(|e| e.question.basis == basis);
-        all.filter(|e| is_chosen(e)).collect()
+        all.filter(|e| e.question.figure == figure && is_chosen(e))
+            .collect()
     }
 }
 

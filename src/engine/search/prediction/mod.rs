@@ -14,7 +14,9 @@ mod subject;
 
 pub use book::PredictionBook;
 pub use capacity::CapacityWatch;
-pub use ledger::{Correction, PastError, PredictionLedger, Question};
+pub use ledger::{
+    Correction, PastError, PredictedFigure, PredictionLedger, Question, TypicalError,
+};
 pub use predicted::{Predicted, PredictionBasis};
 pub(super) use recorder::ErrorRecorder;
 pub(super) use subject::setup_of;

@@ -8,7 +8,7 @@ use divisi_runtime::device::Devices;
 use divisi_runtime::device::host::HostWatch;
 
 use super::book::PredictionBook;
-use super::ledger::{PastError, Question};
+use super::ledger::{PastError, PredictedFigure, Question};
 use super::predicted::PredictionBasis;
 use super::subject::{setup_of, subject_number};
 use crate::search::error::SearchError;
@@ -60,6 +60,7 @@ impl ErrorRecorder {
                 setup: Some(setup_of(matrix, &self.models)),
                 basis: self.basis,
                 disturbed: load.is_some_and(|(cores, load)| load.is_disturbed(Some(cores))),
+                figure: PredictedFigure::Throughput,
             },
             predicted: self.model.run_of(matrix, samples),
             measured: score.samples_per_s,

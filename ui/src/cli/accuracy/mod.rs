@@ -106,6 +106,7 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
     if !args.precisions.is_empty() {
         let report = PrecisionsReport::measure(&opened, &samples, &args.precisions)?;
         output.write(&report)?;
+        report.keep(&opened);
         return report.reports().try_for_each(|r| refuse(r, &samples));
     }
     let count = graded(&opened, &samples, &mut |_, _| {})?;

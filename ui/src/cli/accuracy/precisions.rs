@@ -1,7 +1,9 @@
 //! `divisi accuracy --precisions`: the accuracy of several precisions, compared with float32.
 
 use anyhow::Result;
-use divisi_model::ensemble::{MemberPrecision, Samples};
+use divisi_engine::search::{Cache, MeasuredAccuracy};
+use divisi_model::ensemble::{Ensemble, Measure, MemberPrecision, Samples};
+use divisi_model::wall_clock::unix_seconds;
 use divisi_runtime::compute::CpuPrecision;
 use divisi_runtime::compute::gpu::Precision;
 use serde::Serialize;
@@ -71,6 +73,20 @@ impl PrecisionsReport {
     }
 }
 
+impl PrecisionsReport {
+    /// Keeps the ensemble's accuracies for the questions of a console. A full disk costs only that.
+    pub(super) fn keep(&self, opened: &OpenedEnsemble) {
+        let Some(cache) = Cache::of_user() else {
+            return;
+        };
+        let ensemble = &opened.ensemble;
+        let each = self.precisions.iter();
+        let measured: Vec<MeasuredAccuracy> =
+            each.filter_map(|one| one.measured(ensemble)).collect();
+        let _ = cache.store_accuracies(ensemble, &measured);
+    }
+}
+
 impl Report for PrecisionsReport {
     fn text(&self) -> String {
         let each: Vec<String> = self.precisions.iter().map(PrecisionReport::text).collect();
@@ -95,6 +111,20 @@ impl PrecisionReport {
             remarks: opened.remarks(),
             accuracy: count.report(&opened.ensemble, samples.len()),
             beside_f32: Some(likeness.report(&opened.ensemble)),
+        })
+    }
+
+    /// Returns the accuracy by the ensemble's own rule, or `None` without that rule.
+    fn measured(&self, ensemble: &Ensemble) -> Option<MeasuredAccuracy> {
+        let measure = Measure::main(ensemble.answers);
+        let mut rules = self.accuracy.rules.iter();
+        let own = rules.find(|row| row.name == ensemble.rule.name())?;
+        Some(MeasuredAccuracy {
+            precision: self.precision,
+            measure,
+            value: own.figures.get(measure.key()).copied()?,
+            samples: self.accuracy.samples,
+            at: unix_seconds(),
         })
     }
 
