@@ -15,7 +15,7 @@ const [url, ...options] = process.argv.slice(2);
 const quick = options.includes("--quick");
 const out = options.includes("--out") ? options[options.indexOf("--out") + 1] : tmpdir();
 const BARS = { latency: 50, traffic: 200 };
-const LIMIT = 120_000;
+const LIMIT = 100_000;
 
 const profile = mkdtempSync(join(tmpdir(), "divisi-browser-"));
 const FLAGS = [
@@ -116,6 +116,8 @@ async function page(device) {
     const features = [{ name: "prefers-color-scheme", value: "light" }];
     await tell("Emulation.setEmulatedMedia", { features });
   }
+  // A page in the background paints nothing.
+  await tell("Page.bringToFront");
   await tell("Page.navigate", { url });
   await at.until("document.querySelector('#screen')?.textContent.includes('divisi') ?? false");
   return at;
@@ -156,7 +158,7 @@ async function laptop() {
   await check(at, "laptop");
   await at.shot("laptop");
   await at.key("?");
-  await at.until(has("type to search"));
+  await at.until(has("all commands"));
   await at.shot("laptop-help");
   await at.key("Escape");
   await at.until(`!document.querySelector("#state").textContent`);
@@ -176,7 +178,7 @@ async function phone() {
   })()`);
   await at.tell("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [button] });
   await at.tell("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-  await at.until(has("type to search"));
+  await at.until(has("all commands"));
   await at.shot("phone-help");
   await call("Target.closeTarget", { targetId: at.targetId });
 }
