@@ -15,7 +15,7 @@ const [url, ...options] = process.argv.slice(2);
 const quick = options.includes("--quick");
 const out = options.includes("--out") ? options[options.indexOf("--out") + 1] : tmpdir();
 const BARS = { latency: 50, traffic: 200 };
-const LIMIT = 120_000;
+const LIMIT = 100_000;
 
 const profile = mkdtempSync(join(tmpdir(), "divisi-browser-"));
 const FLAGS = [
@@ -29,6 +29,7 @@ const chromium = spawn("chromium", [...FLAGS, "about:blank"], {
 // A profile in use cannot be removed, so the browser ends first.
 const ended = new Promise((resolve) => chromium.on("exit", resolve));
 async function end(code) {
+  for (const pipe of chromium.stdio) pipe?.removeAllListeners().on("error", () => {});
   chromium.kill("SIGKILL");
   await ended;
   rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
@@ -116,8 +117,10 @@ async function page(device) {
     const features = [{ name: "prefers-color-scheme", value: "light" }];
     await tell("Emulation.setEmulatedMedia", { features });
   }
+  // A page in the background paints nothing.
+  await tell("Page.bringToFront");
   await tell("Page.navigate", { url });
-  await at.until("document.querySelector('#screen')?.textContent.includes('divisi') ?? false");
+  await at.until("document.querySelector('.row span') !== null");
   return at;
 }
 
@@ -156,7 +159,7 @@ async function laptop() {
   await check(at, "laptop");
   await at.shot("laptop");
   await at.key("?");
-  await at.until(has("type to search"));
+  await at.until(has("all commands"));
   await at.shot("laptop-help");
   await at.key("Escape");
   await at.until(`!document.querySelector("#state").textContent`);
@@ -176,7 +179,7 @@ async function phone() {
   })()`);
   await at.tell("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [button] });
   await at.tell("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-  await at.until(has("type to search"));
+  await at.until(has("all commands"));
   await at.shot("phone-help");
   await call("Target.closeTarget", { targetId: at.targetId });
 }
@@ -224,7 +227,7 @@ async function latency(at) {
   await at.key("Escape");
   const part = (share) => times[Math.floor(times.length * share)];
   console.log(`key to paint: p50 ${part(0.5).toFixed(1)} ms, p90 ${part(0.9).toFixed(1)} ms, max ${times.at(-1).toFixed(1)} ms (${times.length} keys; bar: p50 ≤ ${BARS.latency} ms)`);
-  if (part(0.5) > BARS.latency) await fail("the key-to-paint time misses its bar");
+  if (part(0.5) > BARS.latency) missed.push("key to paint");
 }
 
 async function traffic(at) {
@@ -241,15 +244,20 @@ async function traffic(at) {
   const { columns, rows } = await at.evaluate(SIZE);
   console.log(`traffic at ${columns}×${rows}: ${rate.toFixed(1)} kB/s at ${frames.toFixed(1)} frames/s (bar: ≤ ${BARS.traffic} kB/s)`);
   await at.shot("wide");
-  if (rate > BARS.traffic) await fail("the traffic misses its bar");
+  if (rate > BARS.traffic) missed.push("traffic");
 }
 
+// The bars that were missed.
+const missed = [];
 const at = await laptop();
 await phone();
 await light();
 if (!quick) {
+  await at.tell("Page.bringToFront");
   await latency(at);
+  await at.tell("Page.bringToFront");
   await traffic(at);
 }
+if (missed.length) await fail(`missed: ${missed.join(", ")}`);
 console.log("ok");
 await end(0);
