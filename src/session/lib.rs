@@ -71,7 +71,7 @@ pub use task_scaling::{
     TaskScaling, TaskView, UnreachableView,
 };
 pub use what_if::{
-    AccuracyOutlook, AssumedLoad, BusyShare, CostOutlook, DeviceOutlook, Outlook, P99Outlook,
+    AccuracyOutlook, AssumedLoad, BusyShare, CostOutlook, DeviceForecast, Outlook, P99Outlook,
     RateFactor, WhatIf, WhatIfAnswer, WhatIfReply,
 };
 

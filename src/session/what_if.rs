@@ -92,7 +92,7 @@ pub struct Outlook {
     /// The 99th percentile of latency under the load.
     pub p99: P99Outlook,
     /// The load of each device.
-    pub devices: Vec<DeviceOutlook>,
+    pub devices: Vec<DeviceForecast>,
     /// The cost of the devices, or the reason why it is unknown.
     pub cost: Result<CostOutlook, String>,
 }
@@ -123,7 +123,7 @@ pub enum P99Outlook {
 
 /// The predicted load of a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DeviceOutlook {
+pub struct DeviceForecast {
     /// The name of the device.
     pub name: String,
     /// The share of the time in which it is busy, or `None` if it is unknown.

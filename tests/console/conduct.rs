@@ -27,7 +27,7 @@ fn an_edit_is_applied_and_rolled_back() {
     terminal.send("y");
     terminal.shows("reload done in");
     terminal.send("u");
-    terminal.shows("Undo the last change of matrix and settings?");
+    terminal.shows("undo the last change of matrix and settings?");
     terminal.send("y");
     // The dialog has taken the first one off the screen.
     terminal.shows("reload done in");

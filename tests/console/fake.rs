@@ -167,7 +167,7 @@ fn what_if_answer(
 }
 
 fn outlook(samples_per_s: f64, p99: P99Outlook, busy: &[f64]) -> Outlook {
-    let devices = busy.iter().enumerate().map(|(at, share)| DeviceOutlook {
+    let devices = busy.iter().enumerate().map(|(at, share)| DeviceForecast {
         name: format!("cpu:{at}"),
         busy: Some(BusyShare {
             share: *share,

@@ -86,10 +86,10 @@ fn a_cursor_reads_out_the_figures_and_the_change_at_its_time() {
     // The whole session: a column is about ten seconds.
     bench.keys("t-------------");
     bench.press(KeyCode::Home);
-    let before = bench.text();
+    let before = bench.plain();
     assert!(before.contains("whole session"), "{before}");
     (0..58).for_each(|_| bench.keys(","));
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("values at 14:0"), "{text}");
     screen!("time_cursor_120x40", bench);
 }
@@ -98,7 +98,7 @@ fn a_cursor_reads_out_the_figures_and_the_change_at_its_time() {
 fn what_changed_is_listed_with_its_time_of_day() {
     let mut bench = bench(120, 40);
     bench.keys("t-");
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("14:04:59"), "{text}");
     assert!(text.contains("D cpu:1 is slowed down 8 times"), "{text}");
 }
@@ -107,7 +107,7 @@ fn what_changed_is_listed_with_its_time_of_day() {
 fn it_is_said_since_when_the_objective_is_met() {
     let mut bench = bench(120, 40);
     bench.keys("t");
-    let text = bench.text();
+    let text = bench.plain();
     // From second 360 until second 900.
     assert!(
         text.contains("objective 99.0% within 20 ms: met for 9 min 00 s"),
@@ -119,9 +119,9 @@ fn it_is_said_since_when_the_objective_is_met() {
 fn the_worst_of_merged_seconds_is_named() {
     let mut bench = bench(120, 40);
     bench.keys("t++++");
-    assert!(!bench.text().contains("p99 max"), "{}", bench.text());
+    assert!(!bench.plain().contains("p99 max"), "{}", bench.plain());
     bench.keys("----");
-    let text = bench.text();
+    let text = bench.plain();
     for name in ["p99 max", "queue max", "refused max", "objective min"] {
         assert!(text.contains(name), "{name}: {text}");
     }
@@ -150,7 +150,7 @@ fn escape_removes_the_cursor_first() {
 fn figures_without_a_measurement_have_no_row() {
     let mut bench = bench(120, 40);
     bench.keys("t");
-    let text = bench.text();
+    let text = bench.plain();
     let has = |name: &str| text.lines().any(|line| line.trim_start().starts_with(name));
     assert!(has("host"), "{text}");
     assert!(!has("cost") && !has("load"), "{text}");
@@ -162,7 +162,7 @@ fn before_the_first_second_there_is_nothing_to_show() {
     bench.keys("t");
     assert!(
         bench
-            .text()
+            .plain()
             .contains("figures appear after the first second")
     );
 }
@@ -199,6 +199,6 @@ fn the_last_second_alone_draws_nothing_while_the_panel_is_hidden() {
 fn the_log_has_times_of_day_next_to_times_since_the_start() {
     let mut bench = bench(120, 40);
     bench.keys("6z");
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("14:00:"), "{text}");
 }

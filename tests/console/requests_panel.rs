@@ -87,7 +87,7 @@ fn the_critical_path_is_said_in_words() {
     let mut bench = bench(120, 40);
     bench.keys("y");
     bench.press(KeyCode::Down);
-    let text = bench.text();
+    let text = bench.plain();
     let words = "0.20 ms on the network and reading it, 0.04 ms before the queue, \
                  waited 3.10 ms for dense on cpu:1, computed 4.00 ms, combined 0.02 ms";
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -99,7 +99,7 @@ fn the_critical_path_is_said_in_words() {
 fn failed_requests_have_their_reason() {
     let mut bench = bench(120, 40);
     bench.keys("yo");
-    let text = bench.text();
+    let text = bench.plain();
     assert!(text.contains("2 failed, newest first"), "{text}");
     assert!(text.contains("the deadline passed"), "{text}");
     assert!(!text.contains("alice"), "{text}");
@@ -109,7 +109,7 @@ fn failed_requests_have_their_reason() {
 fn the_newest_come_first_if_asked_for() {
     let mut bench = bench(120, 40);
     bench.keys("yoo");
-    let text = bench.text();
+    let text = bench.plain();
     let place = |name: &str| text.find(name).unwrap_or_else(|| panic!("{name}: {text}"));
     assert!(place("#21") < place("order-66"), "{text}");
     assert!(place("order-66") < place("#12"), "{text}");
@@ -122,7 +122,7 @@ fn a_filter_finds_an_id_or_a_client() {
         bench.keys("y/");
         bench.keys(filter);
         bench.press(KeyCode::Enter);
-        let text = bench.text();
+        let text = bench.plain();
         assert!(
             text.contains("order-66") && !text.contains("#15 "),
             "{filter}: {text}"
@@ -136,14 +136,14 @@ fn a_selected_request_stays_while_others_arrive() {
     bench.keys("y");
     bench.press(KeyCode::Down);
     bench.show(|shown| shown.requests.slowest.insert(0, request(40, 90_000)));
-    let text = bench.text();
+    let text = bench.plain();
     assert!(
         text.contains("HELD") && text.contains("#15 of alice"),
         "{text}"
     );
     assert!(!text.contains("#40"), "{text}");
     bench.press(KeyCode::Esc);
-    assert!(bench.text().contains("#40"));
+    assert!(bench.plain().contains("#40"));
 }
 
 /// The computation of a batch that begins with another request.
@@ -177,7 +177,7 @@ fn a_lit_request_shows_its_spans_and_its_last_worker() {
     assert_eq!(reading.request().number, 12);
     assert_eq!(model.cursor.member, MemberIndex::new(5));
     assert_eq!(model.focus, Panel::Requests);
-    assert!(bench.text().contains("3 streams"), "{}", bench.text());
+    assert!(bench.plain().contains("3 streams"), "{}", bench.plain());
     bench.press(KeyCode::Esc);
     assert!(bench.console.model().streams.reading.is_none());
 }
@@ -187,12 +187,12 @@ fn a_request_whose_spans_are_gone_is_said_to_be_gone() {
     let mut bench = bench(120, 40);
     bench.keys("y");
     bench.press(KeyCode::Enter);
-    assert!(bench.text().contains("its spans are no longer kept"));
+    assert!(bench.plain().contains("its spans are no longer kept"));
 }
 
 #[test]
 fn without_requests_the_panel_says_so() {
     let mut bench = Bench::new(80, 24);
     bench.keys("y");
-    assert!(bench.text().contains("no requests in the last minute"));
+    assert!(bench.plain().contains("no requests in the last minute"));
 }

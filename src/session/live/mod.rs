@@ -3,6 +3,7 @@
 mod basis;
 mod before;
 mod devices;
+mod ended;
 mod engine_session;
 mod figures;
 mod forecast;
@@ -17,7 +18,6 @@ mod view;
 mod what_if;
 
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use divisi_engine::changes::{ChangeJournal, Changes};
@@ -36,6 +36,7 @@ use super::{
     Snapshot, TaskScaling, WallStart, WhatIf, WhatIfReply,
 };
 use before::EnginesBefore;
+use ended::{EndedSessions, LeavesDeployment};
 use engine_session::EngineSession;
 use log::Log;
 use requests::RequestsBefore;
@@ -66,38 +67,6 @@ pub struct LiveSession {
     figures: FigureRecorder,
     started: WallStart,
     requests_before: RequestsBefore,
-}
-
-/// Notifies a deployment when its operator exits.
-struct LeavesDeployment(Arc<Deployment>);
-
-/// The sessions of earlier engines, which end in the background. Dropping it waits for them, because
-/// they hold the deployment.
-#[derive(Default)]
-struct EndedSessions(Vec<JoinHandle<()>>);
-
-impl EndedSessions {
-    fn end(&mut self, session: EngineSession) {
-        self.0.retain(|thread| !thread.is_finished());
-        let ended = thread::Builder::new().name("ended".into());
-        // Without a thread, the session ends here.
-        self.0.extend(ended.spawn(move || drop(session)));
-    }
-}
-
-impl Drop for EndedSessions {
-    fn drop(&mut self) {
-        for thread in self.0.drain(..) {
-            // A session that panicked is over.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Drop for LeavesDeployment {
-    fn drop(&mut self) {
-        self.0.leave();
-    }
 }
 
 impl LiveSession {

@@ -8,7 +8,7 @@ use divisi_console::web::{WebError, WebListener, WebOptions};
 use divisi_door::keys::Keys;
 use divisi_door::notices::Notices;
 
-use super::page::{Page, get, handshake, request};
+use super::page::{BrowserPage, get, handshake, request};
 use super::{here, served, served_with};
 
 /// Keys with the tokens `watcher` (role read) and `editor` (role control).
@@ -31,7 +31,7 @@ fn with_keys() -> (WebOptions, tempfile::NamedTempFile) {
 #[test]
 fn without_keys_a_page_of_this_machine_edits() {
     let served = served();
-    let mut page = Page::join(served.address, None, (80, 24));
+    let mut page = BrowserPage::join(served.address, None, (80, 24));
     assert_eq!(page.next_of("joined")["edits"], true);
     let viewers = served.viewers.lock().expect("no panic").clone();
     assert_eq!(viewers, [("browser@127.0.0.1".to_owned(), false)]);
@@ -42,7 +42,7 @@ fn the_role_of_a_key_decides_whether_a_page_edits() {
     for (key, name, edits) in [("watcher", "wendy", false), ("editor", "eve", true)] {
         let (options, _file) = with_keys();
         let served = served_with(options);
-        let mut page = Page::join(served.address, Some(key), (80, 24));
+        let mut page = BrowserPage::join(served.address, Some(key), (80, 24));
         assert_eq!(page.next_of("joined")["edits"], edits, "{key}");
         let viewers = served.viewers.lock().expect("no panic").clone();
         assert_eq!(viewers, [(format!("{name}@127.0.0.1"), !edits)]);
@@ -53,7 +53,7 @@ fn the_role_of_a_key_decides_whether_a_page_edits() {
 fn a_page_that_watches_changes_nothing() {
     let (options, _file) = with_keys();
     let served = served_with(options);
-    let mut page = Page::join(served.address, Some("watcher"), (120, 40));
+    let mut page = BrowserPage::join(served.address, Some("watcher"), (120, 40));
     page.paint();
     page.press("e");
     page.paint_until("read-only");
@@ -65,7 +65,7 @@ fn a_page_without_a_known_key_sees_nothing() {
     let (options, _file) = with_keys();
     let served = served_with(options);
     for key in [None, Some(""), Some("guess")] {
-        let mut page = Page::join(served.address, key, (80, 24));
+        let mut page = BrowserPage::join(served.address, key, (80, 24));
         let refused = page.next().expect("a reason");
         assert_eq!(refused["type"], "refused");
         assert_eq!(refused["key"], true);
@@ -79,7 +79,7 @@ fn a_removed_key_ends_its_pages() {
     let (mut options, file) = with_keys();
     options.limits.ping = std::time::Duration::from_millis(20);
     let served = served_with(options);
-    let mut page = Page::join(served.address, Some("editor"), (80, 24));
+    let mut page = BrowserPage::join(served.address, Some("editor"), (80, 24));
     page.next_of("joined");
     let rest = KEYS.lines().next().expect("a line");
     std::fs::write(file.path(), format!("{rest}\n")).expect("written");

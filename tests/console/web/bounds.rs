@@ -7,14 +7,14 @@ use divisi_console::web::WebOptions;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::page::{Page, connect, get, request};
+use super::page::{BrowserPage, connect, get, request};
 use super::{here, served, served_with};
 
 const SOON: Duration = Duration::from_millis(50);
 
 /// A page that works shows that nothing harmed the server.
 fn works(address: std::net::SocketAddr) {
-    let mut page = Page::join(address, None, (80, 24));
+    let mut page = BrowserPage::join(address, None, (80, 24));
     page.paint();
     page.press("?");
     page.paint();
@@ -23,7 +23,7 @@ fn works(address: std::net::SocketAddr) {
 #[test]
 fn a_screen_has_at_most_500_columns_and_200_rows() {
     let served = served();
-    let mut page = Page::join(served.address, None, (u16::MAX, u16::MAX));
+    let mut page = BrowserPage::join(served.address, None, (u16::MAX, u16::MAX));
     page.paint();
     assert_eq!(page.size, (500, 200));
     page.send(&json!({"type": "resize", "size": [0, 0]}));
@@ -35,7 +35,7 @@ fn a_screen_has_at_most_500_columns_and_200_rows() {
 #[test]
 fn a_message_that_is_too_long_ends_its_page_alone() {
     let served = served();
-    let mut page = Page::join(served.address, None, (80, 24));
+    let mut page = BrowserPage::join(served.address, None, (80, 24));
     page.paint();
     page.send(&json!({"type": "paste", "text": "x".repeat(65 << 10)}));
     // The connection may be reset before the reason arrives.
@@ -46,7 +46,7 @@ fn a_message_that_is_too_long_ends_its_page_alone() {
 #[test]
 fn too_many_messages_end_their_page_alone() {
     let served = served();
-    let mut page = Page::join(served.address, None, (80, 24));
+    let mut page = BrowserPage::join(served.address, None, (80, 24));
     page.paint();
     for _ in 0..20_000 {
         page.press("j");
@@ -68,7 +68,7 @@ fn invalid_messages_end_their_page_alone() {
         Message::binary(vec![0, 1, 2]),
     ];
     for message in invalid {
-        let mut page = Page::join(served.address, None, (80, 24));
+        let mut page = BrowserPage::join(served.address, None, (80, 24));
         page.paint();
         page.send_raw(message.clone());
         assert!(page.reason_of_end().is_some(), "{message:?}");
@@ -79,7 +79,7 @@ fn invalid_messages_end_their_page_alone() {
 #[test]
 fn unknown_keys_and_places_outside_do_nothing() {
     let served = served();
-    let mut page = Page::join(served.address, None, (80, 24));
+    let mut page = BrowserPage::join(served.address, None, (80, 24));
     page.paint();
     for key in ["", "Shift", "F99", "F0", "Unidentified", "\u{1b}", "ab"] {
         page.press(key);
@@ -113,7 +113,7 @@ fn a_connection_that_sends_nothing_is_closed() {
     let mut silent = connect(served.address);
     let mut bytes = Vec::new();
     let _ = silent.read_to_end(&mut bytes);
-    let mut page = Page::open(served.address);
+    let mut page = BrowserPage::open(served.address);
     assert!(page.next().is_none(), "no introduction");
 }
 
@@ -125,9 +125,9 @@ fn a_page_without_a_sign_of_life_is_disconnected() {
     options.limits.silence = SOON;
     let served = served_with(options);
     // This page reads nothing, so it answers no ping.
-    let _silent = Page::join(served.address, None, (80, 24));
+    let _silent = BrowserPage::join(served.address, None, (80, 24));
     crate::wait::wait_until("its place is free", || {
-        let mut next = Page::join(served.address, None, (80, 24));
+        let mut next = BrowserPage::join(served.address, None, (80, 24));
         next.next()
             .is_some_and(|message| message["type"] == "joined")
     });
@@ -138,11 +138,11 @@ fn too_many_pages_are_refused_and_the_others_go_on() {
     let mut options = WebOptions::new(here());
     options.limits.viewers = 2;
     let served = served_with(options);
-    let mut first = Page::join(served.address, None, (80, 24));
-    let mut second = Page::join(served.address, None, (80, 24));
+    let mut first = BrowserPage::join(served.address, None, (80, 24));
+    let mut second = BrowserPage::join(served.address, None, (80, 24));
     first.paint();
     second.paint();
-    let mut third = Page::join(served.address, None, (80, 24));
+    let mut third = BrowserPage::join(served.address, None, (80, 24));
     let refused = third.reason_of_end();
     assert_eq!(refused.as_deref(), Some("too many pages are connected"));
     first.press(":");
@@ -150,7 +150,7 @@ fn too_many_pages_are_refused_and_the_others_go_on() {
     first.paint_until(": z");
     drop(second);
     crate::wait::wait_until("a place is free", || {
-        let mut next = Page::join(served.address, None, (80, 24));
+        let mut next = BrowserPage::join(served.address, None, (80, 24));
         next.next()
             .is_some_and(|message| message["type"] == "joined")
     });
@@ -161,7 +161,7 @@ fn silent_connections_leave_connected_pages_alone() {
     let mut options = WebOptions::new(here());
     options.limits.connections = 4;
     let served = served_with(options);
-    let mut page = Page::join(served.address, None, (80, 24));
+    let mut page = BrowserPage::join(served.address, None, (80, 24));
     page.paint();
     let silent: Vec<_> = (0..20).map(|_| connect(served.address)).collect();
     page.press(":");

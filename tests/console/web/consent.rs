@@ -3,11 +3,11 @@
 use divisi_session::Command;
 use serde_json::json;
 
-use super::page::Page;
+use super::page::BrowserPage;
 use super::{Served, served};
 
 /// A page of a server whose first device can be lost on request.
-fn page_of(served: &Served) -> Page {
+fn page_of(served: &Served) -> BrowserPage {
     {
         let mut shown = served.desk.shown.lock().expect("no panic");
         for device in &mut shown.devices {
@@ -15,7 +15,7 @@ fn page_of(served: &Served) -> Page {
             device.faults_on_demand = true;
         }
     }
-    let mut page = Page::join(served.address, None, (120, 40));
+    let mut page = BrowserPage::join(served.address, None, (120, 40));
     page.paint();
     page
 }

@@ -49,7 +49,7 @@ pub fn handshake(host: &str, origin: &str) -> String {
     )
 }
 
-pub struct Page {
+pub struct BrowserPage {
     socket: WebSocket<TcpStream>,
     cells: HashMap<(u64, u64), String>,
     pub size: (u64, u64),
@@ -57,7 +57,7 @@ pub struct Page {
     pub frame: u64,
 }
 
-impl Page {
+impl BrowserPage {
     /// Opens a WebSocket as a page of the server does.
     pub fn open(address: SocketAddr) -> Self {
         let mut stream = connect(address);
@@ -72,7 +72,7 @@ impl Page {
         let answer = String::from_utf8(answer).expect("text");
         assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
         assert!(answer.contains(ACCEPT), "{answer}");
-        Page {
+        BrowserPage {
             socket: WebSocket::from_raw_socket(stream, Role::Client, None),
             cells: HashMap::new(),
             size: (0, 0),
@@ -82,7 +82,7 @@ impl Page {
 
     /// Opens a page and introduces it.
     pub fn join(address: SocketAddr, key: Option<&str>, size: (u16, u16)) -> Self {
-        let mut page = Page::open(address);
+        let mut page = BrowserPage::open(address);
         page.send(&json!({"key": key, "size": size, "dark": true, "plain": false}));
         page
     }

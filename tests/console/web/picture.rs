@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::fake::FakeSession;
 
-use super::page::Page;
+use super::page::BrowserPage;
 use super::{Served, served};
 
 const COLOURED: TerminalLook = TerminalLook {
@@ -40,7 +40,7 @@ fn on_a_terminal(served: &Served, width: u16, height: u16) -> String {
 fn a_page_shows_the_screen_that_a_terminal_of_its_size_shows() {
     for size in [(120, 40), (40, 12)] {
         let served = served();
-        let mut page = Page::join(served.address, None, size);
+        let mut page = BrowserPage::join(served.address, None, size);
         let expected = on_a_terminal(&served, size.0, size.1);
         while page.text() != expected {
             page.paint();
@@ -52,7 +52,7 @@ fn a_page_shows_the_screen_that_a_terminal_of_its_size_shows() {
 #[test]
 fn a_frame_after_the_first_has_only_changed_cells() {
     let served = served();
-    let mut page = Page::join(served.address, None, (120, 40));
+    let mut page = BrowserPage::join(served.address, None, (120, 40));
     let first = page.paint();
     assert_eq!(first["size"], json!([120, 40]));
     page.press("ArrowRight");
@@ -65,7 +65,7 @@ fn a_frame_after_the_first_has_only_changed_cells() {
 #[test]
 fn every_style_of_a_frame_is_defined_before() {
     let served = served();
-    let mut page = Page::join(served.address, None, (120, 40));
+    let mut page = BrowserPage::join(served.address, None, (120, 40));
     let frame = page.paint();
     let defined = frame["styles"].as_array().expect("styles").len() as u64;
     let runs = frame["runs"].as_array().expect("runs");
@@ -79,7 +79,7 @@ fn every_style_of_a_frame_is_defined_before() {
 #[test]
 fn a_resized_page_gets_a_whole_picture() {
     let served = served();
-    let mut page = Page::join(served.address, None, (80, 24));
+    let mut page = BrowserPage::join(served.address, None, (80, 24));
     page.paint();
     page.send(&json!({"type": "resize", "size": [100, 30]}));
     while page.size != (100, 30) {
@@ -91,7 +91,7 @@ fn a_resized_page_gets_a_whole_picture() {
 #[test]
 fn a_page_that_paints_nothing_skips_frames() {
     let served = served();
-    let mut page = Page::join(served.address, None, (120, 40));
+    let mut page = BrowserPage::join(served.address, None, (120, 40));
     page.next_of("frame");
     page.press(":");
     page.next_of("frame");
@@ -110,7 +110,7 @@ fn a_page_that_paints_nothing_skips_frames() {
 #[test]
 fn a_click_focuses_the_panel_under_it() {
     let served = served();
-    let mut page = Page::join(served.address, None, (120, 40));
+    let mut page = BrowserPage::join(served.address, None, (120, 40));
     page.paint_until(" log");
     let text = page.text();
     let row = text.lines().position(|line| line.contains(" log"));
@@ -129,7 +129,7 @@ fn a_click_focuses_the_panel_under_it() {
 #[test]
 fn news_are_sent_as_lines_for_screen_readers() {
     let served = served();
-    let mut page = Page::join(served.address, None, (80, 24));
+    let mut page = BrowserPage::join(served.address, None, (80, 24));
     let said = page.next_of("say");
     let lines = said["lines"].as_array().expect("lines");
     assert!(!lines.is_empty(), "{said}");

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use crate::background::Home;
 use crate::terminal::ended;
 
-use super::page::{Page, get};
+use super::page::{BrowserPage, get};
 
 /// A server of `digits` with these options, and the lines that it prints until it is ready.
 pub(super) fn serve(home: &Home, options: &[&str]) -> (Child, Vec<String>) {
@@ -68,7 +68,7 @@ fn a_page_of_a_server_shows_and_changes_what_it_serves() {
     let (server, said) = serve(&home, &["--load", "none", "--web", "127.0.0.1:0"]);
     let address = address(&said).expect("an address");
     assert!(get(address, "/").starts_with("HTTP/1.1 200 "));
-    let mut page = Page::join(address, None, (120, 40));
+    let mut page = BrowserPage::join(address, None, (120, 40));
     page.paint_until("digits");
     page.press("E");
     page.paint_until("you edit");
@@ -81,7 +81,7 @@ fn a_page_of_a_server_shows_and_changes_what_it_serves() {
 fn a_server_that_stops_disconnects_its_pages() {
     let home = Home::new();
     let (server, said) = serve(&home, &["--load", "none", "--web", "127.0.0.1:0"]);
-    let mut page = Page::join(address(&said).expect("an address"), None, (80, 24));
+    let mut page = BrowserPage::join(address(&said).expect("an address"), None, (80, 24));
     page.paint();
     stop(&home, server);
     while page.next().is_some() {}

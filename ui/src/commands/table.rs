@@ -70,7 +70,7 @@ macro_rules! each_command {
             keys(Main, &[key('U'), control('r')], "", "redo", "show the effects of the undone change; y redoes it"),
             line("", &[], "redo the undone change");
         WHAT_IF = command("what-if"), both(|m| stage::what_if(m), lines::what_if),
-            keys(Main, &[key('w')], "", "ask what if", "predict a lost device, other precisions or more load; also one more device, one member fewer"),
+            keys(Main, &[key('w')], "what-if", "ask what if", "predict a lost device, other precisions or more load; also one more device, one member fewer"),
             line("lose DEVICE | all PRECISION | rate FACTOR | more DEVICE | without MEMBER | undo | redo", &[], "predict throughput, p99, accuracy and cost of a case; the answer follows");
         SEARCH = command("search").changing(), both(|m| stage::search(m), lines::search),
             keys(Main, &[key('s')], "search", "search for allocations", "choose algorithm, evaluator and goal; the built-in load pauses during measurements"),

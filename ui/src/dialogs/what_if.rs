@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi_model::ensemble::MemberPrecision;
 use divisi_runtime::device::{DeviceIndex, MemberIndex};
-use divisi_session::{RateFactor, Refusal, WhatIf, WhatIfAnswer, WhatIfReply};
+use divisi_session::{Outlook, RateFactor, Refusal, WhatIf, WhatIfAnswer, WhatIfReply};
 
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
@@ -18,7 +18,7 @@ const TWICE: usize = 2;
 /// The most answers kept while subjects change.
 const MOST_KEPT: usize = 64;
 
-/// An answer, or the reason why there is none.
+/// An answer, or the reason for its absence.
 type RowAnswer = Result<Box<WhatIfAnswer>, String>;
 
 /// The table.
@@ -341,10 +341,7 @@ fn cells(answer: Option<&RowAnswer>) -> RowCells {
     let Ok(after) = &answer.after else {
         return [("not served"), "", "", ""].map(|text| (text.to_owned(), Role::Bad));
     };
-    let rate = |outlook: &divisi_session::Outlook| {
-        let known = outlook.throughput.as_ref().ok();
-        known.map(|known| known.samples_per_s)
-    };
+    let rate = |outlook: &Outlook| Some(outlook.throughput.as_ref().ok()?.samples_per_s);
     let role = match rate(&answer.before).zip(rate(after)) {
         Some((before, after)) if after < before * 0.995 => Role::Bad,
         Some((before, after)) if after > before * 1.005 => Role::Good,

@@ -19,7 +19,7 @@ macro_rules! each_panel {
         Clients clients '0' "network clients: connections, callers and errors",
         Tasks tasks 'a' "goals met, the policy for loading variants, and its decisions",
         Incident incident '!' "current problems: their causes and the keys that help",
-        Time time 't' "figures over time with the changes: latency, rates, queue, refusals, objective, load",
+        Time time 't' "latency, rates, queue, refusals and load over time, with the changes",
         Requests requests 'y' "the slowest and the failed requests, with their waits and their last worker",
     } };
 }

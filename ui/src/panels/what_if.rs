@@ -3,7 +3,8 @@
 
 use divisi_model::allocation::{Difference, EntryChange, Matrix, WorkerChange};
 use divisi_session::{
-    BusyShare, DeviceOutlook, DeviceView, EditPreview, P99Outlook, Proposal, Snapshot, WhatIfAnswer,
+    BusyShare, DeviceForecast, DeviceView, EditPreview, P99Outlook, Proposal, Snapshot,
+    WhatIfAnswer,
 };
 
 use crate::look::Role;
@@ -162,7 +163,7 @@ fn latency(answer: &WhatIfAnswer, after: &P99Outlook, width: u16) -> StyledLine 
 /// The width of a bar of a device's load.
 const BAR: usize = 10;
 
-fn load(device: &DeviceOutlook, was: Option<BusyShare>) -> StyledLine {
+fn load(device: &DeviceForecast, was: Option<BusyShare>) -> StyledLine {
     let name = format::fit_name(&device.name, NAMES as u16 - 1);
     let was = was.map_or("–".to_owned(), |was| outlook::percent(was.share));
     let share = device.busy.map_or(0.0, |busy| busy.share);

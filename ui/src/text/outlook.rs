@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi_engine::search::{Predicted, TypicalError};
 use divisi_session::{
-    AccuracyOutlook, BusyShare, CostOutlook, DeviceOutlook, Outlook, P99Outlook, WhatIfAnswer,
+    AccuracyOutlook, BusyShare, CostOutlook, DeviceForecast, Outlook, P99Outlook, WhatIfAnswer,
 };
 
 use super::format;
@@ -153,11 +153,11 @@ const VISIBLE: f64 = 0.005;
 pub(crate) fn changed_loads<'a>(
     before: &Outlook,
     after: &'a Outlook,
-) -> Vec<(&'a DeviceOutlook, Option<BusyShare>)> {
+) -> Vec<(&'a DeviceForecast, Option<BusyShare>)> {
     let was = before.devices.iter().map(|device| device.busy);
     let was = was.chain(std::iter::repeat(None));
     let both = after.devices.iter().zip(was);
-    let differs = |(device, was): &(&DeviceOutlook, Option<BusyShare>)| match (device.busy, was) {
+    let differs = |(device, was): &(&DeviceForecast, Option<BusyShare>)| match (device.busy, was) {
         (Some(now), Some(was)) => (now.share - was.share).abs() >= VISIBLE,
         (Some(_), None) => true,
         (None, _) => false,

@@ -14,7 +14,7 @@ pub(super) struct Hello {
     /// The key, if the page has one.
     pub key: Option<String>,
     /// The size of its screen.
-    pub size: ScreenSize,
+    pub size: ViewerSize,
     /// Whether the browser prefers a dark background.
     pub dark: bool,
     /// Whether the browser asks for few or no colours.
@@ -23,9 +23,9 @@ pub(super) struct Hello {
 
 /// A number of columns and rows.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct ScreenSize(u16, u16);
+pub(super) struct ViewerSize(u16, u16);
 
-impl ScreenSize {
+impl ViewerSize {
     /// Returns the columns and rows within the bounds.
     pub(super) fn bounded(self) -> (u16, u16) {
         (self.0.clamp(1, LARGEST.0), self.1.clamp(1, LARGEST.1))
@@ -48,7 +48,7 @@ pub(super) enum FromPage {
     /// The size of the screen changed.
     Resize {
         /// The new size.
-        size: ScreenSize,
+        size: ViewerSize,
     },
     /// The frame with this number is on the screen.
     Painted {

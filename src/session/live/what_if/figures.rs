@@ -17,7 +17,7 @@ use divisi_engine::search::{
 use divisi_model::allocation::{Footprints, Matrix};
 use divisi_model::ensemble::Ensemble;
 
-use crate::{BusyShare, DeviceOutlook, P99Outlook};
+use crate::{BusyShare, DeviceForecast, P99Outlook};
 
 /// A case to compute.
 pub(super) struct CaseWork {
@@ -206,11 +206,11 @@ impl Figures {
     }
 
     /// Returns the load of each device.
-    pub(super) fn devices(&self, names: &[String]) -> Vec<DeviceOutlook> {
+    pub(super) fn devices(&self, names: &[String]) -> Vec<DeviceForecast> {
         let busy = self.busy.iter().copied().map(Some);
         let busy = busy.chain(std::iter::repeat(None));
         let both = names.iter().zip(busy);
-        both.map(|(name, busy)| DeviceOutlook {
+        both.map(|(name, busy)| DeviceForecast {
             name: name.clone(),
             busy,
         })

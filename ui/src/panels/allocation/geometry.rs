@@ -201,15 +201,14 @@ impl MatrixShape {
         let head = 1 + u16::from(stagger) + u16::from(strip);
         let room = height.saturating_sub(head);
         let details = details(model, all, room);
-        // The name at the cursor needs a line if the columns cut names.
-        let is_cut = !stagger && !columns.names_fit(model);
-        let room = room.saturating_sub(u16::from(is_cut && room >= 4));
         let whole = devices(model, all, details, room);
         let groups = match whole < all && room >= 4 {
             true => groups::count(model).min(room / 3),
             false => 0,
         };
-        let devices = devices(model, all, details, room - groups);
+        // The entry at the cursor needs a line if some members have no column.
+        let line = u16::from(strip && room >= 4);
+        let devices = devices(model, all, details, (room - groups).saturating_sub(line));
         let first = (model.cursor.device.get() + 1).saturating_sub(usize::from(devices));
         MatrixShape {
             stagger,

@@ -27,7 +27,8 @@ pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns:
         return draw_staged(inside, y, model, edit, columns);
     }
     let mut words = words(model);
-    let urgent = u16::from(words.iter().any(urgent));
+    let has_hidden = columns.shown < model.snapshot.members.len();
+    let urgent = u16::from(has_hidden || words.iter().any(urgent));
     y = draw_rows(inside, y, model, columns, urgent);
     let left = inside.height().saturating_sub(y);
     if left > words.len() as u16 {

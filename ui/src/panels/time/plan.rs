@@ -94,7 +94,11 @@ impl TimePlan {
         let visible = history.records();
         for record in visible.filter(|r| r.until() > from && r.from() < until) {
             let place = |at: Duration| ((at.as_secs_f64() - self.from) / each).max(0.0);
-            let first = place(record.from()).floor() as usize;
+            // A dot that is shorter than a second shows the second of its start, and no mixture.
+            let first = match each < 1.0 {
+                true => place(record.from()).ceil() as usize,
+                false => place(record.from()).floor() as usize,
+            };
             // A record covers at least the dot of its start.
             let last = (place(record.until()).ceil() as usize).max(first + 1);
             for dot in dots.iter_mut().take(last).skip(first) {
