@@ -269,11 +269,11 @@ impl WhatIfTable {
 
     /// Returns the cells of the running setup, from any answer.
     fn now(&self) -> RowCells {
-        let answers = self
+        let mut answers = self
             .answers
             .iter()
             .filter_map(|(_, answer)| answer.as_ref().ok());
-        let Some(answer) = answers.last() else {
+        let Some(answer) = answers.next_back() else {
             return computing();
         };
         let before = &answer.before;
