@@ -75,9 +75,11 @@ pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     })
 }
 
-/// Returns whether a screen has room for several panels with frames.
+/// Returns whether a screen has room for several panels with frames: side by side, or below each
+/// other on a phone.
 pub(super) fn is_roomy(area: Rect) -> bool {
-    area.width >= 76 && area.height >= 20
+    let is_tall = area.width >= 44 && area.height >= 40;
+    is_tall || (area.width >= 76 && area.height >= 20)
 }
 
 /// Returns the panels on the screen.

@@ -45,7 +45,10 @@ impl TimeView {
     pub fn length(&self, whole: TimeSpan) -> Duration {
         let all = whole.now.saturating_sub(whole.from);
         let zoom = ZOOMS.get(self.zoom).copied().map(Duration::from_secs);
-        zoom.unwrap_or(all).max(Duration::from_secs(ZOOMS[0]))
+        // A session that began a moment ago fills the panel.
+        zoom.unwrap_or(all)
+            .min(all)
+            .max(Duration::from_secs(ZOOMS[0]))
     }
 
     /// Returns the time at the right edge.
@@ -72,7 +75,14 @@ impl TimeView {
     /// does not follow the present.
     pub fn zoom(&mut self, by: isize, whole: TimeSpan) {
         let (before, end) = (self.length(whole), self.end(whole));
-        self.zoom = self.zoom.saturating_add_signed(by).min(ZOOMS.len());
+        // Levels longer than the session look the same.
+        let all = whole.now.saturating_sub(whole.from).as_secs();
+        let longest = ZOOMS.iter().position(|zoom| *zoom >= all);
+        let at = match by < 0 {
+            true => self.zoom.min(longest.unwrap_or(ZOOMS.len())),
+            false => self.zoom,
+        };
+        self.zoom = at.saturating_add_signed(by).min(ZOOMS.len());
         if self.is_live() {
             return self.keep_cursor_visible(whole);
         }

@@ -83,6 +83,10 @@ impl EngineSession {
             return Ok(Case::unserved("the device is already lost".into(), kind));
         }
         let lost = [facts.lost.as_slice(), &[device]].concat();
+        if lost.len() >= facts.devices.names().len() {
+            let why = "no other device is left to serve the members";
+            return Ok(Case::unserved(why.into(), kind));
+        }
         let moved = evacuate(
             &facts.running.matrix,
             &lost,

@@ -202,12 +202,12 @@ impl MatrixShape {
         let room = height.saturating_sub(head);
         let details = details(model, all, room);
         let whole = devices(model, all, details, room);
-        let groups = match whole < all && room >= 4 {
+        let groups = match whole < all && room >= 3 {
             true => groups::count(model).min(room / 3),
             false => 0,
         };
         // The entry at the cursor needs a line if some members have no column.
-        let line = u16::from(strip && room >= 4);
+        let line = u16::from(strip && room >= 3);
         let devices = devices(model, all, details, (room - groups).saturating_sub(line));
         let first = (model.cursor.device.get() + 1).saturating_sub(usize::from(devices));
         MatrixShape {

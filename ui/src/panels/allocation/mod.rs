@@ -148,12 +148,12 @@ fn graph(
         .is_some_and(|view| view.gpu.is_some());
     let (start, width, height) = match columns.graph {
         // Below the figures of the device, unless the gauges of a GPU are there.
-        0 if is_gpu => return,
-        0 => (
-            columns.side_start() + 2,
-            columns.side.width().saturating_sub(2),
-            rows - 1,
-        ),
+        0 if is_gpu || rows < 4 => return,
+        0 => {
+            let start = columns.side_start() + 2;
+            inside.text(start, y + 1, "busy 60 s", Role::Dim);
+            (start, columns.side.width().saturating_sub(2), rows - 2)
+        }
         width => (columns.graph_start(), width, rows),
     };
     let busy = model.trends.busy(device);
