@@ -133,6 +133,14 @@ impl Session for Puppet {
     }
 }
 
+/// Waits until the file of a recording is larger than `bytes`, and returns its size.
+fn writes_more_than(bytes: u64, session: &mut impl Session) -> u64 {
+    wait_for(|| {
+        let view = session.snapshot().recording.expect("recording");
+        (view.bytes > bytes).then_some(view.bytes).ok_or(view)
+    })
+}
+
 /// Records `seconds` of a puppet, ten states a second; returns what was shown.
 pub fn record(path: &Path, seconds: u64) -> Vec<Snapshot> {
     let puppet = Puppet::new();
@@ -141,9 +149,14 @@ pub fn record(path: &Path, seconds: u64) -> Vec<Snapshot> {
     let started = session.command(Command::StartRecording(path.to_owned()));
     started.expect("starts");
     let mut seen = Vec::new();
+    let mut written = 0;
     for tenth in 1..=seconds * 10 {
         puppet.step(tenth * 100);
         session.drain_spans(&mut Vec::new());
+        // A block has five seconds. A writer without a core for a while would lose states.
+        if tenth % 60 == 0 {
+            written = writes_more_than(written, &mut session);
+        }
         let mut shown = session.snapshot();
         let view = shown.recording.take().expect("recording");
         assert_eq!((view.failed, view.dropped), (None, 0));
