@@ -41,7 +41,7 @@ fn draw_screen(state: &ConsoleState, buffer: &mut Buffer, area: Rect, screen: &S
         }
     }
     if let Some(tabs) = screen.tabs {
-        panels::draw_tabs(&mut Painter::new(buffer, tabs, look), model);
+        panels::draw_tabs(&mut Painter::new(buffer, tabs, look), model, &screen.panels);
     }
     if let Some(seek) = screen.seek {
         panels::draw_seek(&mut Painter::new(buffer, seek, look), model);

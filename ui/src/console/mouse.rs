@@ -34,7 +34,7 @@ pub(super) fn on_mouse(state: &mut ConsoleState, mouse: &MouseEvent) -> Vec<Effe
         return seek.map(send).into_iter().collect();
     }
     if clicked && screen.tabs.is_some_and(|tabs| tabs.contains(at)) {
-        let panel = panels::tab_at(model, width, at.x);
+        let panel = panels::tab_at(model, &screen.panels, width, at.x);
         model.focus = panel.unwrap_or(model.focus);
     }
     let hit = screen.panels.into_iter().find(|(_, r)| r.contains(at));

@@ -3,11 +3,16 @@
 
 use std::ops::Range;
 
-use super::{areas, body};
+use ratatui::layout::Rect;
+
+use super::body;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
+
+/// The panels on the screen with their places.
+type OpenPanels = [(Panel, Rect)];
 
 /// A closed panel in the row.
 struct Tab {
@@ -18,9 +23,9 @@ struct Tab {
     columns: Range<u16>,
 }
 
-/// Draws the row.
-pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
-    for tab in tabs(model, painter.width()) {
+/// Draws the row of the panels that are not `open`.
+pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model, open: &OpenPanels) {
+    for tab in tabs(model, open, painter.width()) {
         let x = tab.columns.start;
         let role = if tab.is_open { Role::Text } else { Role::Dim };
         let x = painter.pieces(x, 0, &[("▸ ", Role::Dim)]);
@@ -30,16 +35,16 @@ pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
 }
 
 /// Returns the panel at a column of the row.
-pub(crate) fn panel_at(model: &Model, width: u16, x: u16) -> Option<Panel> {
-    let mut tabs = tabs(model, width).into_iter();
+pub(crate) fn panel_at(model: &Model, open: &OpenPanels, width: u16, x: u16) -> Option<Panel> {
+    let mut tabs = tabs(model, open, width).into_iter();
     tabs.find(|tab| tab.columns.contains(&x))
         .map(|tab| tab.panel)
 }
 
 /// Returns the tabs that fit: the layout's folded panels, then the others.
-fn tabs(model: &Model, width: u16) -> Vec<Tab> {
-    let open = areas::open_panels(model);
-    let closed = Panel::ALL.into_iter().filter(|panel| !open.contains(panel));
+fn tabs(model: &Model, open: &OpenPanels, width: u16) -> Vec<Tab> {
+    let is_open = |panel: &Panel| open.iter().any(|(open, _)| open == panel);
+    let closed = Panel::ALL.into_iter().filter(|panel| !is_open(panel));
     let mut closed: Vec<Panel> = closed.collect();
     closed.sort_by_key(|panel| !model.arrangement.shows(*panel));
     let mut tabs = Vec::new();
