@@ -32,7 +32,11 @@ async function end(code) {
   for (const pipe of chromium.stdio) pipe?.removeAllListeners().on("error", () => {});
   chromium.kill("SIGKILL");
   await ended;
-  rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  try {
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  } catch {
+    // A process of the browser may still write there; a folder of temporary files may stay.
+  }
   process.exit(code);
 }
 async function fail(why) {

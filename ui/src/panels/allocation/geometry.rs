@@ -207,7 +207,7 @@ impl MatrixShape {
             false => 0,
         };
         // The entry at the cursor needs a line if some members have no column.
-        let line = u16::from(strip && room >= 3);
+        let line = u16::from(strip && room >= 3 && model.edit.is_none());
         let taken = groups.saturating_add(line).div_ceil(1 + details);
         let devices = whole.saturating_sub(taken).max(whole.min(1));
         let first = (model.cursor.device.get() + 1).saturating_sub(usize::from(devices));
