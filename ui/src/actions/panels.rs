@@ -38,7 +38,7 @@ pub(super) fn expand(model: &mut Model) {
 /// Keeps the incidents on the screen as known.
 pub(super) fn acknowledge(model: &mut Model) {
     model.incidents.acknowledge();
-    model.say("acknowledged: no further bell for this incident", false);
+    model.say("acknowledged: the incident stays on the screen", false);
 }
 
 /// Hides the incidents.

@@ -10,7 +10,7 @@ use super::{Culprit, Diagnosis, IncidentKind, Remedy, causes, remedies};
 use crate::commands as c;
 use crate::layout::Panel;
 use crate::text::Severity::{Fault, Warning};
-use crate::text::{MissedObjective, Severity, format, lost_words};
+use crate::text::{MissedObjective, Severity, advice, format, lost_words};
 
 /// The minimum number of invalid requests within a minute.
 const BAD: u64 = 5;
@@ -174,10 +174,7 @@ fn slow_devices(shown: &Snapshot) -> impl Iterator<Item = Diagnosis> + '_ {
                 })
                 .helped(remedies::proposal(shown))
                 .helped(restore)
-                .helped([
-                    remedies::edit("move its members by hand"),
-                    remedies::search(),
-                ]),
+                .helped([remedies::edit("move members"), remedies::search()]),
         )
     })
 }
@@ -312,12 +309,11 @@ fn host_busy(shown: &Snapshot) -> Option<Diagnosis> {
     let text = format!("the host is busy: {gravest} (last {window})");
     let incident = Diagnosis::new(IncidentKind::HostBusy, Warning, text);
     let others = causes.iter().skip(1).map(ToString::to_string);
-    let advice =
-        "stop the other programs, restart with other cores (--devices), or reduce the work";
+    let remedy = advice(gravest, shown, &host.load);
     Some(
         incident
             .caused(others)
-            .caused([advice.to_owned()])
+            .caused([remedy])
             .helped(remedies::proposal(shown))
             .helped([remedies::edit("move members, or compute in int8 (i)")])
             .helped(remedies::load(shown)),

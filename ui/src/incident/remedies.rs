@@ -1,33 +1,18 @@
 //! The commands that help against an incident.
 
-use divisi_model::allocation::{Difference, EntryChange, WorkerChange};
 use divisi_session::Snapshot;
 
 use super::Remedy;
 use crate::commands as c;
 use crate::layout::Panel;
+use crate::text::proposal;
 
 /// A change that is not older than this may be the cause of an incident.
 const RECENT: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// Returns the proposed move, if there is one.
 pub(super) fn proposal(shown: &Snapshot) -> Option<Remedy> {
-    let proposal = shown.proposal.as_ref()?;
-    let difference = Difference::between(&shown.matrix, &proposal.matrix);
-    let starts = difference.changed().find(|entry| {
-        let starts = matches!(
-            entry.change,
-            WorkerChange::Start(_) | WorkerChange::Resize { .. }
-        );
-        starts && entry.cell.member == proposal.cell.member
-    });
-    let frame = shown.matrix.frame();
-    let member = frame.member(proposal.cell.member).unwrap_or("the member");
-    let place = |entry: &EntryChange| frame.device(entry.cell.device).unwrap_or("").to_owned();
-    let words = match starts.map(place) {
-        Some(device) => format!("move {member} to {device}"),
-        None => format!("relieve {member}"),
-    };
+    let words = proposal::words(shown)?;
     Some(Remedy::new(&c::APPLY_PROPOSAL, words))
 }
 

@@ -2,8 +2,6 @@
 
 use divisi_model::allocation::Cell;
 use divisi_model::ensemble::BatchSize;
-use divisi_model::metrics::{Disturbance, HostLoad};
-use divisi_runtime::device::{Host, Partitioning};
 use divisi_session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
 
 use super::keys::{self, Hint};
@@ -11,7 +9,7 @@ use crate::commands as c;
 use crate::layout::Panel;
 use crate::model::Model;
 use crate::text::Severity::{Fault, Information, Warning};
-use crate::text::{MissedObjective, lost_words};
+use crate::text::{MissedObjective, advice, lost_words};
 use crate::text::{Severity, format};
 
 /// A device with a smaller load counts as idle.
@@ -181,37 +179,10 @@ fn disturbed(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     shown.host.iter().flat_map(move |host| {
         let window = format::seconds(host.load.window);
         host.disturbances().into_iter().map(move |cause| {
-            let advice = advice(&cause, better_partitions(shown, &host.load));
+            let advice = advice(&cause, shown, &host.load);
             (format!("{cause} (last {window}); {advice}"), &[EDIT][..])
         })
     })
-}
-
-/// Returns the remedy of a disturbance. `better` are devices that suffer less from other programs.
-fn advice(cause: &Disturbance, better: Option<String>) -> String {
-    match (cause, better) {
-        (Disturbance::Others(..), Some(better)) => {
-            format!("stop them, or restart with --devices {better}")
-        }
-        (Disturbance::Others(..), None) => "stop them, or move members away".into(),
-        (Disturbance::Steal(..), _) => "move members away, or use another machine".into(),
-        (Disturbance::Throttled(_), _) => "raise the limit, or use fewer cores".into(),
-    }
-}
-
-/// Returns larger partitions if the devices are several partitions and the load of the host calls
-/// for larger ones. A running engine cannot change its devices.
-fn better_partitions(shown: &Snapshot, load: &HostLoad) -> Option<String> {
-    let host = Host {
-        cores: load.cores.iter().map(|core| core.core).collect(),
-        memory_bytes: 0,
-    };
-    let is_shared = Partitioning::choose(host.cores.len(), Some(load), None).is_shared();
-    let best = Partitioning::candidates(&host)
-        .pop()
-        .filter(|_| is_shared)?;
-    let partitions = shown.devices.iter().filter(|d| d.name.starts_with("cpu:"));
-    (partitions.count() > best.len()).then(|| best.join(","))
 }
 
 /// More requests than allowed miss the service objective, or the goals of tasks.

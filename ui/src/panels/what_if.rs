@@ -1,15 +1,13 @@
-//! The effects of a setup in words: for the comparison, under a matrix being edited, and as a
-//! proposal.
+//! The effects of a setup in words: for the comparison and under a matrix being edited.
 
-use divisi_model::allocation::{Difference, EntryChange, Matrix, WorkerChange};
+use divisi_model::allocation::{EntryChange, Matrix, WorkerChange};
 use divisi_session::{
-    BusyShare, DeviceForecast, DeviceView, EditPreview, P99Outlook, Proposal, Snapshot,
-    WhatIfAnswer,
+    BusyShare, DeviceForecast, DeviceView, EditPreview, P99Outlook, WhatIfAnswer,
 };
 
 use crate::look::Role;
 use crate::model::Model;
-use crate::text::{format, outlook};
+use crate::text::{format, outlook, proposal};
 
 /// The pieces of a line.
 pub(crate) type StyledLine = Vec<(String, Role)>;
@@ -180,7 +178,7 @@ fn load(device: &DeviceForecast, was: Option<BusyShare>) -> StyledLine {
 
 /// Returns a changed entry.
 pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
-    let (device, member) = names(entry, matrix);
+    let (device, member) = proposal::names(entry, matrix);
     let (sign, word, what, role) = match entry.change {
         WorkerChange::Keep(size) => ("=", "keep", format!("{size}"), Role::Dim),
         WorkerChange::Start(size) => ("+", "start", format!("batch {size}"), Role::Good),
@@ -309,47 +307,4 @@ fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> StyledLine 
         line.push(("  unchanged".to_owned(), Role::Dim));
     }
     line
-}
-
-/// Describes the proposed change, if there is one: `move resnet152 to sim:v100:3 at 16`.
-pub(super) fn proposal(shown: &Snapshot) -> Option<String> {
-    let proposal = shown.proposal.as_ref()?;
-    let difference = Difference::between(&shown.matrix, &proposal.matrix);
-    let changed: Vec<&EntryChange> = difference.changed().collect();
-    let moved = moved(&changed, proposal, shown);
-    let steps = || changed.iter().map(|c| step(c, shown)).collect::<Vec<_>>();
-    moved.or_else(|| (!changed.is_empty()).then(|| steps().join(", ")))
-}
-
-/// Describes a move: a worker stops and one of the same member starts elsewhere.
-fn moved(changed: &[&EntryChange], proposal: &Proposal, shown: &Snapshot) -> Option<String> {
-    let stops =
-        |c: &&EntryChange| c.cell == proposal.cell && matches!(c.change, WorkerChange::Stop(_));
-    let (from, others): (Vec<&EntryChange>, Vec<_>) = changed.iter().partition(|c| stops(c));
-    match (from.as_slice(), others.as_slice()) {
-        ([from], [to]) if to.cell.member == from.cell.member => {
-            let size = to.change.starts()?;
-            let (device, member) = names(to, &shown.matrix);
-            Some(format!("move {member} to {device} at {size}"))
-        }
-        _ => None,
-    }
-}
-
-fn step(entry: &EntryChange, shown: &Snapshot) -> String {
-    let (device, member) = names(entry, &shown.matrix);
-    match entry.change {
-        WorkerChange::Keep(size) => format!("keep {device} × {member} at {size}"),
-        WorkerChange::Start(size) => format!("start {device} × {member} at {size}"),
-        WorkerChange::Stop(_) => format!("stop {device} × {member}"),
-        WorkerChange::Resize { from, to } => format!("{device} × {member} {from} → {to}"),
-        WorkerChange::Rebuild(size) => format!("rebuild {device} × {member} at {size}"),
-    }
-}
-
-fn names<'a>(entry: &EntryChange, matrix: &'a Matrix) -> (&'a str, &'a str) {
-    let frame = matrix.frame();
-    let device = frame.device(entry.cell.device);
-    let member = frame.member(entry.cell.member);
-    (device.unwrap_or(""), member.unwrap_or(""))
 }

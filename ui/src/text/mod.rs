@@ -4,12 +4,15 @@ pub(crate) mod checks;
 mod clients;
 mod clock;
 pub mod format;
+mod host;
 mod objective;
 pub(crate) mod outlook;
+pub(crate) mod proposal;
 pub(crate) mod status;
 
 pub(crate) use clients::{error_words, last_error};
 pub use clock::WallClock;
+pub(crate) use host::advice;
 pub(crate) use objective::{MissedObjective, objective};
 pub(crate) use status::{load_words, measured_window};
 

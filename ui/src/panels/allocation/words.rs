@@ -15,7 +15,7 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::panels::what_if::{self, StyledLine};
 use crate::panels::{header, keys, lints};
-use crate::text::{Severity, checks, format, status};
+use crate::text::{Severity, checks, format, proposal, status};
 use crate::view::SetupEdit;
 
 /// A text and its role.
@@ -155,7 +155,7 @@ fn words(model: &Model) -> Vec<StyledText> {
     // The header shows this too, so it may be left out without room.
     let watched = header::watching(model);
     words.extend(watched.map(|text| (format!("› {text}"), Role::Warn)));
-    let proposed = what_if::proposal(&model.snapshot);
+    let proposed = proposal::words(&model.snapshot);
     let key = keys::label(model, &APPLY_PROPOSAL);
     words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
     if model.focus == Panel::Allocation {
